@@ -1,0 +1,56 @@
+// Every gRPC option of Assay, in one file; nothing else sets one.
+//
+// Thread rule: any thread.
+#ifndef ASSAY_COMMON_NET_GRPC_OPTIONS_H_
+#define ASSAY_COMMON_NET_GRPC_OPTIONS_H_
+
+#include <grpcpp/channel.h>
+#include <grpcpp/server_builder.h>
+#include <grpcpp/support/status.h>
+
+#include <chrono>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/net/address.h"
+
+namespace assay {
+
+// Both sides, both directions. Above any message we send: matrices are at most 1 MiB, results and
+// exports are paged, an inventory or a report is capped by its writer and its reader.
+inline constexpr int kMaxMessageBytes = 16 << 20;
+
+// What a sender keeps a single message under, so that framing and field tags still fit.
+inline constexpr int kMessageBudgetBytes = 8 << 20;
+
+inline constexpr std::chrono::seconds kAgentKeepaliveInterval{60};
+inline constexpr std::chrono::seconds kAgentKeepaliveTimeout{20};
+// The least interval of pings that a server accepts; gRPC's own default of 5 min answers a
+// keepalive of 60 s with GOAWAY too_many_pings.
+inline constexpr std::chrono::seconds kServerLeastPingInterval{30};
+
+enum class ChannelUse {
+  kAgent,  // a session for hours: keepalive pings, reconnects with jitter
+  kUser,   // a command for seconds: fails fast where nobody listens
+};
+
+// A channel to `address`; does not connect yet. InvalidArgument where CheckPlainTextAllowed says
+// no.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const Address& address, ChannelUse use);
+
+// Sets all options and adds `address` as listening port with local credentials; `selected_port`
+// receives the bound TCP port (0: could not bind) and must outlive BuildAndStart. InvalidArgument
+// where CheckPlainTextAllowed says no.
+absl::Status ConfigureServer(grpc::ServerBuilder& builder, const Address& address,
+                             int* selected_port);
+
+// Between absl::Status and grpc::Status: codes are the same numbers. Messages are cut at 4 KiB with
+// a note (they travel as headers, which have a limit of 8 KiB) and scrubbed to UTF-8; MergeDetails
+// aside, long diagnostics belong in ToGrpcStatus' details, which are cut at 4 KiB too.
+grpc::Status ToGrpcStatus(const absl::Status& status);
+absl::Status FromGrpcStatus(const grpc::Status& status);
+
+}  // namespace assay
+
+#endif  // ASSAY_COMMON_NET_GRPC_OPTIONS_H_
