@@ -38,7 +38,9 @@ function(assay_program name)
   cmake_parse_arguments(A "" "" "SOURCES;PRIVATE" ${ARGN})
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE assay_options ${A_PRIVATE})
+  # DT_RPATH, not DT_RUNPATH: it also serves the dependencies of the copied libraries.
   set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+  target_link_options(${name} PRIVATE -Wl,--disable-new-dtags)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
@@ -55,7 +57,6 @@ function(assay_test name)
   # Tests are compiled for speed of compilation, not of running.
   target_compile_options(${name} PRIVATE -O0)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  include(GoogleTest)
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${name} TEST_PREFIX "${ASSAY_TEST_PREFIX}${name}." DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT} ENVIRONMENT "${A_ENVIRONMENT}")
 endfunction()
