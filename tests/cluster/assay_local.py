@@ -1,0 +1,144 @@
+"""Real coordinator, agent and runners of one state directory, for tests; surely torn down.
+
+    with Local(bin_dir) as local:
+        done = local.assay("run", "m.yaml")
+
+Every process is found again by the state directory in its command line or environment, so nothing
+outlives the `with`, whatever the test did to it. Only the standard library is used.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FIXTURES = ROOT / "tests" / "fixtures"
+
+
+class Local:
+    def __init__(self, bin_dir, devices=None, simulate=None, extra_env=None):
+        self.bin = pathlib.Path(bin_dir).resolve()
+        self.devices = devices
+        self.simulate = simulate
+        self.extra_env = extra_env or {}
+
+    def __enter__(self):
+        # Short, since a Unix socket's path has 107 bytes.
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="assay-t-"))
+        self.state = self.dir / "state"
+        (self.dir / "run").mkdir(mode=0o700)
+        self.env = {
+            "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+            "HOME": str(self.dir),
+            "XDG_RUNTIME_DIR": str(self.dir / "run"),
+            "ASSAY_STATE": str(self.state),
+            "ASSAY_LOCK_DIR": str(self.dir / "locks"),
+            "LC_ALL": "C.UTF-8",
+        }
+        if self.devices:
+            self.env["ASSAY_DEVICES"] = str(self.devices)
+        if self.simulate:
+            self.env["ASSAY_SIMULATE"] = self.simulate
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
+            if name in os.environ:
+                self.env[name] = os.environ[name]
+        self.env.update(self.extra_env)
+        return self
+
+    def __exit__(self, *_):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            deadline = time.monotonic() + 5
+            while self.processes() and time.monotonic() < deadline:
+                for pid, _ in self.processes():
+                    try:
+                        os.kill(pid, number)
+                    except ProcessLookupError:
+                        pass
+                time.sleep(0.1)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def processes(self, program=None):
+        """(pid, command line) of every live process of this state directory."""
+        found = []
+        mark = str(self.dir).encode()
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit() or int(entry) == os.getpid():
+                continue
+            try:
+                line = pathlib.Path("/proc", entry, "cmdline").read_bytes()
+                environ = pathlib.Path("/proc", entry, "environ").read_bytes()
+                state = pathlib.Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()[0]
+            except (FileNotFoundError, ProcessLookupError, PermissionError):
+                continue
+            if state in "ZX" or (mark not in line and mark not in environ):
+                continue
+            words = line.decode(errors="replace").split("\0")
+            if program and pathlib.Path(words[0]).name != program:
+                continue
+            found.append((int(entry), " ".join(words).strip()))
+        return found
+
+    def assay(self, *words, timeout=120, check=None, env=None):
+        done = subprocess.run([str(self.bin / "assay"), *map(str, words)], capture_output=True,
+                              text=True, timeout=timeout, cwd=self.dir,
+                              env={**self.env, **(env or {})}, stdin=subprocess.DEVNULL)
+        if check is not None and done.returncode != check:
+            raise AssertionError(f"assay {' '.join(map(str, words))}: exit {done.returncode}, not "
+                                 f"{check}\nstdout:\n{done.stdout}\nstderr:\n{done.stderr}\n"
+                                 f"{self.logs()}")
+        return done
+
+    def start(self, *words):
+        return subprocess.Popen([str(self.bin / "assay"), *map(str, words)], cwd=self.dir,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env=self.env)
+
+    def results(self, run="last"):
+        return json.loads(self.assay("results", run, "--format", "json", check=0).stdout)
+
+    def matrix(self, text, name="m.yaml"):
+        path = self.dir / name
+        path.write_text(text)
+        return path
+
+    def logs(self):
+        text = ""
+        for log in sorted(self.state.rglob("*.log")) if self.state.exists() else []:
+            text += f"== {log.relative_to(self.dir)}\n{log.read_text(errors='replace')[-3000:]}\n"
+        return text
+
+    def kill(self, program, number=signal.SIGKILL):
+        """Signals every live process of that program; how many there were."""
+        victims = self.processes(program)
+        for pid, _ in victims:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+        return len(victims)
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(pid):
+    for line in pathlib.Path("/proc", str(pid), "status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError(f"no VmRSS for {pid}")
+
+
+def wait_for(condition, seconds, what):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"not within {seconds} s: {what}")

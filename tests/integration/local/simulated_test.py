@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""The whole path with real programs and simulated cards: outcomes, exit codes, cancel, rerun, export
+and merge, reproduce. Cases 2, 22, 45 and 46 of what goes wrong for real users.
+
+usage: simulated_test.py BIN_DIR [unittest arguments]
+"""
+import csv
+import io
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "cluster"))
+from assay_local import FIXTURES, Local, wait_for  # noqa: E402
+
+BIN = None
+ONE_CARD = FIXTURES / "nvml" / "rtx3090.json"
+
+SMALL = """
+name: small
+axes:
+  model: [resnet50]
+  precision: [amp-fp16]
+  batch: [32, 64]
+repeat: 2
+stop: {confidence: 0.01, min_seconds: 0.05, max_seconds: 0.2}
+"""
+
+
+def local(simulate=None, devices=ONE_CARD, **env):
+    return Local(BIN, devices=devices, simulate=simulate, extra_env=env)
+
+
+class MainPath(unittest.TestCase):
+    def test_run_prints_id_first_then_a_table_and_leaves_nothing_running(self):
+        with local() as t:
+            done = t.assay("run", t.matrix(SMALL), check=0)
+            self.assertRegex(done.stdout.splitlines()[0], r"^run [0-9A-HJKMNP-TV-Z]{26}")
+            self.assertIn("img/s", done.stdout)
+            rows = t.results()
+            self.assertEqual(len(rows), 4)
+            self.assertTrue(all(r["outcome"] == "ok" and r["simulated"] is True for r in rows))
+            self.assertTrue(all("simulated" in r["marks"] for r in rows))
+            self.assertEqual(t.processes("assay-simulate"), [])
+
+    def test_csv_and_json_say_the_same(self):
+        with local() as t:
+            t.assay("run", t.matrix(SMALL), "--quiet", check=0)
+            rows = t.results()
+            table = list(csv.DictReader(io.StringIO(
+                t.assay("results", "last", "--format", "csv", check=0).stdout)))
+            self.assertEqual(list(table[0]), list(rows[0]))
+            for left, right in zip(rows, table):
+                for name, value in left.items():
+                    if value is None:
+                        self.assertEqual(right[name], "", name)
+                    elif isinstance(value, float):
+                        self.assertEqual(float(right[name]), value, name)
+
+    def test_detach_then_watch_ends_with_the_run(self):
+        with local("default:realtime=1") as t:
+            done = t.assay("run", t.matrix(SMALL), "--detach", check=0)
+            run = done.stdout.split()[1]
+            t.assay("watch", run, check=0)
+            self.assertEqual({r["outcome"] for r in t.results(run)}, {"ok"})
+
+    def test_plan_needs_no_server(self):
+        with local() as t:
+            rows = json.loads(t.assay("plan", t.matrix(SMALL), "--format", "json", check=0).stdout)
+            self.assertEqual([r["batch"] for r in rows], ["32", "64"])
+            self.assertIsNone(rows[0]["card"])
+            self.assertFalse(t.state.exists())
+
+
+class Outcomes(unittest.TestCase):
+    def outcome(self, behaviour, matrix=SMALL, code=1, **options):
+        with local(f"batch=64:{behaviour}", **options) as t:
+            done = t.assay("run", t.matrix(matrix), timeout=180)
+            rows = {(r["batch"], r["repeat"]): r for r in t.results()}
+            self.assertEqual(rows[("32", 1)]["outcome"], "ok", (done.stdout, done.stderr, t.logs()))
+            self.assertEqual(done.returncode, code, (done.stdout, done.stderr, t.logs()))
+            wait_for(lambda: not t.processes("assay-simulate"), 15, "no runner alive")
+            return rows[("64", 1)], done
+
+    def test_crash_is_fail_with_the_signal_named(self):
+        row, done = self.outcome("crash")
+        self.assertEqual((row["outcome"], row["reason"]), ("fail", "crash"))
+        self.assertIsNone(row["throughput"])
+        self.assertIn("SIG", row["message"])
+
+    def test_exit_zero_without_a_result_is_bad_output(self):
+        row, _ = self.outcome("no_result")
+        self.assertEqual((row["outcome"], row["reason"]), ("fail", "bad_output"))
+
+    def test_garbage_is_bad_output(self):
+        row, _ = self.outcome("garbage")
+        self.assertEqual((row["outcome"], row["reason"]), ("fail", "bad_output"))
+
+    def test_out_of_memory_is_mem_limit_and_no_failure(self):
+        row, done = self.outcome("oom", code=0)
+        self.assertEqual(row["outcome"], "mem_limit")
+        self.assertIn("mem_limit", done.stdout)
+
+    def test_hang_that_ignores_term_is_hung_and_killed(self):
+        matrix = SMALL + "limits: {cell_seconds: 60, no_step_seconds: 2}\n"
+        row, _ = self.outcome("hang_ignore_term", matrix=matrix)
+        self.assertEqual((row["outcome"], row["reason"]), ("hung", "no_progress"))
+
+    def test_cell_limit_is_timeout(self):
+        matrix = SMALL.replace("max_seconds: 0.2", "max_seconds: 30").replace(
+            "min_seconds: 0.05", "min_seconds: 30") + "limits: {cell_seconds: 3}\n"
+        with local("batch=64:realtime=1;default:realtime=0") as t:
+            done = t.assay("run", t.matrix(matrix), timeout=120)
+            self.assertEqual(done.returncode, 1, (done.stdout, done.stderr))
+            self.assertIn("timeout", {r["outcome"] for r in t.results()})
+
+    def test_every_cell_failed_is_exit_3_or_1_as_documented(self):
+        with local("default:crash") as t:
+            done = t.assay("run", t.matrix(SMALL))
+            self.assertIn(done.returncode, (1, 3), (done.stdout, done.stderr))
+            self.assertNotEqual(done.returncode, 0)
+
+
+class Users(unittest.TestCase):
+    def test_ctrl_c_cancels_waits_for_the_process_trees_and_prints_what_was_measured(self):
+        with local("default:realtime=1") as t:
+            matrix = t.matrix(SMALL.replace("max_seconds: 0.2", "max_seconds: 20").replace(
+                "min_seconds: 0.05", "min_seconds: 20"))
+            child = t.start("run", matrix)
+            wait_for(lambda: t.processes("assay-simulate"), 20, "a runner")
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=60)
+            self.assertEqual(child.returncode, 130, (out, err))
+            self.assertEqual(t.processes("assay-simulate"), [])
+            self.assertEqual({r["outcome"] for r in t.results()}, {"cancelled"})
+
+    def test_cancel_from_another_terminal(self):
+        with local("default:realtime=1") as t:
+            matrix = t.matrix(SMALL.replace("max_seconds: 0.2", "max_seconds: 20").replace(
+                "min_seconds: 0.05", "min_seconds: 20"))
+            run = t.assay("run", matrix, "--detach", check=0).stdout.split()[1]
+            wait_for(lambda: t.processes("assay-simulate"), 20, "a runner")
+            t.assay("cancel", run, check=0)
+            self.assertEqual(t.assay("watch", run).returncode, 130)
+            wait_for(lambda: not t.processes("assay-simulate"), 20, "no runner alive")
+
+    def test_rerun_failed_tries_only_the_failed_cells_again(self):
+        with local("batch=64:crash") as t:
+            t.assay("run", t.matrix(SMALL), check=1)
+            before = {r["cell"]: r["attempt"] for r in t.results() if r["outcome"] == "ok"}
+            again = t.assay("rerun", "last", "--failed")
+            self.assertEqual(again.returncode, 1, (again.stdout, again.stderr))
+            after = {r["cell"]: r["attempt"] for r in t.results() if r["outcome"] == "ok"}
+            self.assertEqual(before, after)
+
+    def test_export_and_merge_into_another_state_is_idempotent(self):
+        with local() as t, local() as u:
+            t.assay("run", t.matrix(SMALL), "--quiet", check=0)
+            file = t.dir / "f.assay"
+            t.assay("export", "last", "-o", file, check=0)
+            u.assay("merge", file, check=0)
+            first = u.results()
+            u.assay("merge", file, check=0)
+            self.assertEqual(first, u.results())
+            self.assertEqual(first, t.results())
+            cut = u.dir / "cut.assay"
+            cut.write_bytes(file.read_bytes()[:-200])
+            refused = u.assay("merge", cut)
+            self.assertEqual(refused.returncode, 2, (refused.stdout, refused.stderr))
+            self.assertEqual(len(refused.stderr.strip().splitlines()), 1)
+
+    def test_show_and_reproduce_give_the_command_by_hand(self):
+        with local("batch=64:crash") as t:
+            t.assay("run", t.matrix(SMALL))
+            bad = next(r for r in t.results() if r["outcome"] == "fail")
+            good = next(r for r in t.results() if r["outcome"] == "ok")
+            shown = t.assay("show", "last", bad["cell"], check=0).stdout
+            self.assertIn("crash", shown)
+            said = t.assay("reproduce", "last", good["cell"], check=0).stdout
+            done = subprocess.run(["bash", "-c", said], capture_output=True, text=True, cwd=t.dir,
+                                  timeout=60)
+            self.assertIn('"record":"result"', done.stdout.replace(" ", ""), (said, done))
+
+    def test_unknown_run_and_bad_matrix_are_exit_2(self):
+        with local() as t:
+            self.assertEqual(t.assay("show", "nothing").returncode, 2)
+            bad = t.assay("run", t.matrix("axes:\n  model: [resnet51]\n"))
+            self.assertEqual(bad.returncode, 2)
+            self.assertIn("resnet50", bad.stderr)
+            self.assertEqual(t.assay("run", "no-such-file.yaml").returncode, 2)
+
+    def test_two_users_never_meet(self):
+        with local() as t, local() as u:
+            t.assay("run", t.matrix(SMALL), "--quiet", check=0)
+            self.assertEqual(json.loads(u.assay("ls", "--format", "json", check=0).stdout)["runs"], [])
+
+    def test_local_coordinator_leaves_when_idle(self):
+        with local(ASSAY_IDLE_EXIT="1") as t:
+            t.assay("run", t.matrix(SMALL), "--quiet", check=0)
+            wait_for(lambda: not t.processes(), 30, f"coordinator and agent left: {t.processes()}")
+
+
+class Gangs(unittest.TestCase):
+    def test_two_ranks_on_one_node_run_as_one_gang(self):
+        with local(devices=FIXTURES / "nvml" / "rtx3090_x2.json") as t:
+            t.assay("run", t.matrix(SMALL.replace("batch: [32, 64]", "batch: [32]\n  gpus: [2]")),
+                    check=0)
+            rows = t.results()
+            self.assertEqual({len(r["gpu_uuids"]) for r in rows}, {2})
+            self.assertEqual({r["world_size"] for r in rows}, {2})
+
+    def test_one_rank_out_of_memory_ends_the_gang_in_seconds(self):
+        # Case 2: the other rank would wait for ever.
+        with local("rank=1:oom;default:realtime=1", devices=FIXTURES / "nvml" / "rtx3090_x2.json") as t:
+            began = time.monotonic()
+            t.assay("run", t.matrix(SMALL.replace("batch: [32, 64]", "batch: [32]\n  gpus: [2]")
+                                    .replace("repeat: 2", "repeat: 1")))
+            row = t.results()[0]
+            self.assertEqual(row["outcome"], "mem_limit", row)
+            self.assertIn("rank 1", row["message"])
+            self.assertLess(time.monotonic() - began, 30)
+            self.assertEqual(t.processes("assay-simulate"), [])
+
+
+if __name__ == "__main__":
+    BIN = sys.argv.pop(1)
+    unittest.main(verbosity=2)
