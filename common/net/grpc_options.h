@@ -45,9 +45,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const Address& addres
 absl::Status ConfigureServer(grpc::ServerBuilder& builder, const Address& address,
                              int* selected_port);
 
-// Between absl::Status and grpc::Status: codes are the same numbers. Messages are cut at 4 KiB with
-// a note (they travel as headers, which have a limit of 8 KiB) and scrubbed to UTF-8; MergeDetails
-// aside, long diagnostics belong in ToGrpcStatus' details, which are cut at 4 KiB too.
+// Between absl::Status and grpc::Status: codes are the same numbers. A message travels as a header
+// and is cut at 16 KiB with a note; the limit of headers is set to hold that on both sides.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 absl::Status FromGrpcStatus(const grpc::Status& status);
 

@@ -1,0 +1,93 @@
+#include "common/net/grpc_options.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <algorithm>
+#include <string>
+
+#include "common/net/address.h"
+#include "common/status/status.h"
+
+namespace assay {
+namespace {
+
+// A status message travels as a percent-encoded header; the worst text grows threefold.
+constexpr size_t kMaxStatusMessageBytes = 16 << 10;
+constexpr int kMaxMetadataBytes = 64 << 10;
+
+// Cut before `limit`, not inside a UTF-8 character.
+std::string CutMessage(std::string message) {
+  if (message.size() <= kMaxStatusMessageBytes) return message;
+  size_t size = kMaxStatusMessageBytes;
+  while (size > 0 && (static_cast<unsigned char>(message[size]) & 0xc0) == 0x80) --size;
+  message.resize(size);
+  return message + "\n[cut]";
+}
+
+int Milliseconds(std::chrono::milliseconds duration) { return static_cast<int>(duration.count()); }
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const Address& address, ChannelUse use) {
+  ASSAY_RETURN_IF_ERROR(CheckPlainTextAllowed(address));
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  // A channel of its own for each caller: sharing a connection would share its stream limit and die
+  // with the other's.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // No proxy from the environment for addresses on this machine.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  if (use == ChannelUse::kAgent) {
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(kAgentKeepaliveInterval));
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kAgentKeepaliveTimeout));
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+    // gRPC adds 20 % of jitter itself; the agent's own loop adds full jitter (backoff.h).
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 500);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 500);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 10'000);
+  } else {
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
+  }
+  return grpc::CreateCustomChannel(address.ToString(), grpc::InsecureChannelCredentials(),
+                                   arguments);
+}
+
+absl::Status ConfigureServer(grpc::ServerBuilder& builder, const Address& address,
+                             int* selected_port) {
+  ASSAY_RETURN_IF_ERROR(CheckPlainTextAllowed(address));
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  // Without this a second coordinator on the same port would take half of the connections.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             Milliseconds(kServerLeastPingInterval));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // A dead peer is noticed by our own heartbeat; the server's pings only end half-open streams.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(kAgentKeepaliveInterval));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kAgentKeepaliveTimeout));
+  builder.AddListeningPort(address.ToString(), grpc::InsecureServerCredentials(), selected_port);
+  return absl::OkStatus();
+}
+
+grpc::Status ToGrpcStatus(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), CutMessage(Message(status)));
+}
+
+absl::Status FromGrpcStatus(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      absl::string_view(status.error_message()));
+}
+
+}  // namespace assay
