@@ -1,5 +1,5 @@
-// Record: one result as typed fields of catalog/fields.yaml. A field is known or it is not; there is
-// no zero for missing.
+// Record: one result as typed fields of catalog/fields.yaml. A field is known or it is not; there
+// is no zero for missing.
 //
 // The field table is generated from catalog/fields.yaml into results_fields.gen.{h,cc}.
 #ifndef ASSAY_COMMON_RESULTS_RECORD_H_
@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct FieldInfo {
 // In the order of catalog/fields.yaml, which is the order of columns everywhere.
 std::span<const FieldInfo> AllFields();
 const FieldInfo& InfoOf(Field field);
+// "text", "an integer", "a number", "a flag", "a list of texts": for messages.
+std::string_view FieldTypeName(FieldType type);
 std::optional<Field> FieldByName(std::string_view name);
 
 // monostate: not known. Text is valid UTF-8; a number is finite. kList values are texts joined by
@@ -43,17 +46,19 @@ class Record {
  public:
   bool Has(Field field) const;
   const Value& Get(Field field) const;
-  std::optional<double> Number(Field field) const;   // kNumber, or kInteger widened
+  std::optional<double> Number(Field field) const;  // kNumber, or kInteger widened
   std::optional<int64_t> Integer(Field field) const;
   std::optional<bool> Flag(Field field) const;
-  std::string Text(Field field) const;               // "" where not known
+  std::string Text(Field field) const;  // "" where not known
   std::vector<std::string> List(Field field) const;
 
-  // Sets a value of the field's type; an integer is accepted for a number. InvalidArgument names the
-  // field for a wrong type. A non-finite number clears the field; bytes that are not UTF-8 are
+  // Sets a value of the field's type; an integer is accepted for a number. InvalidArgument names
+  // the field for a wrong type. A non-finite number clears the field; bytes that are not UTF-8 are
   // replaced.
   absl::Status Set(Field field, Value value);
   void SetText(Field field, std::string_view text);  // text or list fields only
+  // Joins `items` by ';' (one inside an item becomes ','). InvalidArgument unless a list field.
+  absl::Status SetList(Field field, std::span<const std::string> items);
   void Clear(Field field);
   // Takes over every field that `other` knows.
   void Merge(const Record& other);
