@@ -1,0 +1,61 @@
+// FakeNvml: an NVML that was captured as JSON, for tests and for `assay-agent --devices FILE`.
+//
+// {"driver_version": "535.54.03",
+//  "init_error": "LIB_RM_VERSION_MISMATCH",          optional; then every call fails with it
+//  "devices": [{"uuid": "GPU-...", "name": "...", "index": 0, "memory_total_mib": 24265,
+//    "compute_capability": [8, 6], "sm_count": 82, "pci_bus_id": "00000000:01:00.0",
+//    "ecc_enabled": false, "ecc_uncorrected_volatile": 0, "remap_pending": false,
+//    "pcie_width": 16, "pcie_width_max": 16, "power_limit_watts": 350,
+//    "power_limit_default_watts": 350, "processes": [],
+//    "sample": {"power_watts": 31.2, "sm_clock_mhz": 210, "temperature_celsius": 34,
+//               "memory_used_mib": 1, "throttle_reasons": 1, "energy_joules": 12345.6},
+//    "mig_slices": [{"uuid": "MIG-...", "name": "...", "profile": "1g.5gb",
+//                    "memory_total_mib": 4864, "sm_count": 14, "sample": {...}}]}]}
+//
+// A key that is absent or null stands for NOT_SUPPORTED; `uuid`, `name` and `memory_total_mib` must
+// be there. Unknown keys are refused, since a misspelt one would silently read as not supported.
+#ifndef ASSAY_AGENT_TELEMETRY_FAKE_NVML_H_
+#define ASSAY_AGENT_TELEMETRY_FAKE_NVML_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "agent/telemetry/nvml.h"
+#include "common/sync/mutex.h"
+
+namespace assay {
+
+class FakeNvml final : public Nvml {
+ public:
+  // InvalidArgument with one sentence that names the device and key.
+  static absl::StatusOr<std::unique_ptr<FakeNvml>> Parse(const std::string& json,
+                                                         const std::string& file_name);
+  // NotFound and the like where the file cannot be read; 16 MiB at most.
+  static absl::StatusOr<std::unique_ptr<FakeNvml>> Load(const std::string& path);
+
+  explicit FakeNvml(NvmlSystem system) : system_(std::move(system)) {}
+
+  absl::StatusOr<NvmlSystem> Describe() override;
+  absl::StatusOr<NvmlSample> Sample(const std::string& uuid) override;
+  absl::StatusOr<std::vector<int64_t>> ProcessIds(const std::string& uuid) override;
+  bool captured() const override { return true; }
+
+  // For tests: what the next calls answer.
+  void SetSample(const std::string& uuid, const NvmlSample& sample);
+  void SetProcessIds(const std::string& uuid, std::vector<int64_t> pids);
+  void Fail(const absl::Status& status);
+  int64_t samples_taken() const;
+
+ private:
+  mutable Mutex mutex_;
+  NvmlSystem system_ ASSAY_GUARDED_BY(mutex_);
+  absl::Status failure_ ASSAY_GUARDED_BY(mutex_);
+  std::map<std::string, NvmlSample> samples_ ASSAY_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<int64_t>> pids_ ASSAY_GUARDED_BY(mutex_);
+  int64_t samples_taken_ ASSAY_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace assay
+
+#endif  // ASSAY_AGENT_TELEMETRY_FAKE_NVML_H_

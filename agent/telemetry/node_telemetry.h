@@ -1,0 +1,49 @@
+// NodeTelemetry: DeviceTelemetry over an Nvml. Each session samples its devices at 10 Hz from a
+// thread of its own, which sleeps on a condition variable between samples; no session, no thread.
+//
+// Begin waits for the first reading, at most 80 ms; what has not answered by then stays not known.
+// Thread rule: as DeviceTelemetry says; the Nvml must outlive every session.
+#ifndef ASSAY_AGENT_TELEMETRY_NODE_TELEMETRY_H_
+#define ASSAY_AGENT_TELEMETRY_NODE_TELEMETRY_H_
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/cell/ports.h"
+#include "agent/telemetry/nvml.h"
+#include "common/clock/clock.h"
+
+namespace assay {
+
+struct TelemetryOptions {
+  std::chrono::milliseconds period{100};
+  std::string proc_root = "/proc";
+  // Fields of every record, from the inventory; empty: not known.
+  std::string cpu_model;
+  std::string agent_version;
+  uint64_t machine_memory_bytes = 0;  // device_total_bytes of a CPU
+};
+
+class NodeTelemetry final : public DeviceTelemetry {
+ public:
+  // `nvml` may be null: a node without a driver. Both outlive this object.
+  NodeTelemetry(Nvml* nvml, const Clock* clock, TelemetryOptions options);
+
+  // What the last Inventory::Collect saw: kinds, sizes, limits. Call it after each.
+  void SetDevices(const NodeInventory& inventory);
+
+  std::unique_ptr<TelemetrySession> Begin(std::span<const std::string> device_uuids) override;
+
+ private:
+  Nvml* const nvml_;
+  const Clock* const clock_;
+  const TelemetryOptions options_;
+  std::vector<Device> devices_;
+};
+
+}  // namespace assay
+
+#endif  // ASSAY_AGENT_TELEMETRY_NODE_TELEMETRY_H_

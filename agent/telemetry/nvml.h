@@ -1,0 +1,82 @@
+// Nvml: what the agent asks of NVIDIA's management library, in a few coarse calls.
+//
+// What a card, a vGPU or a MIG slice does not support is an empty optional, never a zero. Texts are
+// as the driver gives them (any bytes): whoever shows them scrubs them. Every implementation may
+// block (a sick driver hangs): the agent calls through DeadlineNvml only.
+// Thread rule: any thread.
+#ifndef ASSAY_AGENT_TELEMETRY_NVML_H_
+#define ASSAY_AGENT_TELEMETRY_NVML_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace assay {
+
+struct NvmlMigSlice {
+  std::string uuid;     // MIG-...
+  std::string name;     // "NVIDIA A100-SXM4-40GB MIG 1g.5gb"; older drivers give the parent's name
+  std::string profile;  // 1g.5gb
+  uint64_t memory_total_bytes = 0;
+  std::optional<int> sm_count;
+};
+
+struct NvmlDevice {
+  std::string uuid;
+  std::string name;
+  int index = 0;  // NVML's: by PCI bus
+  uint64_t memory_total_bytes = 0;
+  std::optional<int> cc_major, cc_minor;
+  std::optional<int> sm_count;
+  std::string pci_bus_id;  // 00000000:3B:00.0; empty where not known
+  std::optional<bool> ecc_enabled;
+  std::optional<uint64_t> ecc_uncorrected_volatile;  // since the driver was loaded
+  std::optional<bool> remap_pending;  // row remap or page retirement waits for a reset
+  std::optional<bool> remap_failed;
+  std::optional<int> pcie_width, pcie_width_max;
+  std::optional<double> power_limit_watts;  // enforced
+  std::optional<double> power_limit_default_watts;
+  bool mig_enabled = false;
+  std::vector<NvmlMigSlice> slices;
+  std::vector<std::string> faults;  // one sentence each: this device answered in part only
+};
+
+struct NvmlSystem {
+  std::string driver_version;
+  std::vector<NvmlDevice> devices;  // by index
+};
+
+// One reading of a device or of a slice.
+struct NvmlSample {
+  std::optional<double> power_watts;
+  std::optional<double> sm_clock_hertz;
+  std::optional<double> temperature_celsius;
+  std::optional<uint64_t> memory_used_bytes;
+  std::optional<uint64_t> throttle_reasons;  // bits of nvmlClocksEventReasons; see kThrottleIdle
+  std::optional<double> energy_joules;       // since the driver was loaded
+};
+
+// Bit of throttle_reasons that only says that there is no work.
+inline constexpr uint64_t kThrottleIdle = 1;
+
+// Codes of the statuses below: kNotFound, there is no such library or device; kUnavailable, the
+// driver is not loaded; kFailedPrecondition, library and driver are of two versions;
+// kDeadlineExceeded, no answer; kUnimplemented, not supported; kInternal, the rest.
+class Nvml {
+ public:
+  virtual ~Nvml() = default;
+  virtual absl::StatusOr<NvmlSystem> Describe() = 0;
+  virtual absl::StatusOr<NvmlSample> Sample(const std::string& uuid) = 0;
+  // Processes with a context on the device. In a container the list may be empty or in the host's
+  // numbers although the memory is in use.
+  virtual absl::StatusOr<std::vector<int64_t>> ProcessIds(const std::string& uuid) = 0;
+  // True where what it yields was captured and not measured: all its devices are `simulated`.
+  virtual bool captured() const = 0;
+};
+
+}  // namespace assay
+
+#endif  // ASSAY_AGENT_TELEMETRY_NVML_H_
