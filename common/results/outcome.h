@@ -27,15 +27,15 @@ bool IsFailure(Outcome outcome);
 // sentence beside it.
 namespace reason {
 inline constexpr std::string_view kOutOfMemory = "out_of_memory";
-inline constexpr std::string_view kCrash = "crash";                        // signal or exit code
-inline constexpr std::string_view kBadOutput = "bad_output";               // broke the protocol
+inline constexpr std::string_view kCrash = "crash";           // signal or exit code
+inline constexpr std::string_view kBadOutput = "bad_output";  // broke the protocol
 inline constexpr std::string_view kNonFiniteLoss = "non_finite_loss";
 inline constexpr std::string_view kEccError = "ecc_error";
 inline constexpr std::string_view kShmTooSmall = "shm_too_small";
-inline constexpr std::string_view kStartFailed = "start_failed";           // infrastructure
-inline constexpr std::string_view kJoinTimeout = "join_timeout";           // infrastructure
-inline constexpr std::string_view kGpuGone = "gpu_gone";                   // infrastructure
-inline constexpr std::string_view kRunnerError = "runner_error";           // what() of the runner
+inline constexpr std::string_view kStartFailed = "start_failed";  // infrastructure
+inline constexpr std::string_view kJoinTimeout = "join_timeout";  // infrastructure
+inline constexpr std::string_view kGpuGone = "gpu_gone";          // infrastructure
+inline constexpr std::string_view kRunnerError = "runner_error";  // what() of the runner
 inline constexpr std::string_view kCellLimit = "cell_limit";
 inline constexpr std::string_view kNoProgress = "no_progress";
 inline constexpr std::string_view kAgentLost = "agent_lost";
@@ -48,7 +48,8 @@ inline constexpr std::string_view kUnsupportedArch = "unsupported_arch";
 inline constexpr std::string_view kDriverTooOld = "driver_too_old";
 inline constexpr std::string_view kStackMissing = "stack_missing";
 inline constexpr std::string_view kTooFewGpus = "too_few_gpus";
-inline constexpr std::string_view kUnsupportedValue = "value_not_in_stack";  // layout, batch max, ...
+inline constexpr std::string_view kUnsupportedValue =
+    "value_not_in_stack";  // layout, batch max, ...
 inline constexpr std::string_view kMigWorldSize = "mig_world_size";
 }  // namespace reason
 
