@@ -130,8 +130,8 @@ struct Batch {
   std::vector<AttemptRow> attempts;
   std::vector<NodeRow> nodes;
   // Reports of attempts whose run is not in memory any more. Insert where absent, if the run is in
-  // the store; where the stored attempt is neither counted nor late yet, take over outcome, reason,
-  // message, record, log_tail, seconds and late, and keep the rest.
+  // the store; where the stored attempt is not counted, late or reported, take over outcome,
+  // reason, message, record, log_tail, seconds and late, and keep the rest.
   std::vector<AttemptRow> late_attempts;
   // A merged file. Insert where absent, by primary key; an imported cell also replaces a stored one
   // that has no outcome or was cancelled.
