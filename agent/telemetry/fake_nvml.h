@@ -38,6 +38,7 @@ class FakeNvml final : public Nvml {
 
   absl::StatusOr<NvmlSystem> Describe() override;
   absl::StatusOr<NvmlSample> Sample(const std::string& uuid) override;
+  absl::StatusOr<NvmlPowerLimits> PowerLimits(const std::string& uuid) override;
   absl::StatusOr<std::vector<int64_t>> ProcessIds(const std::string& uuid) override;
   bool captured() const override { return true; }
 

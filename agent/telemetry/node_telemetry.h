@@ -21,18 +21,15 @@ namespace assay {
 struct TelemetryOptions {
   std::chrono::milliseconds period{100};
   std::string proc_root = "/proc";
-  // Fields of every record, from the inventory; empty: not known.
-  std::string cpu_model;
-  std::string agent_version;
-  uint64_t machine_memory_bytes = 0;  // device_total_bytes of a CPU
 };
 
 class NodeTelemetry final : public DeviceTelemetry {
  public:
   // `nvml` may be null: a node without a driver. Both outlive this object.
-  NodeTelemetry(Nvml* nvml, const Clock* clock, TelemetryOptions options);
+  NodeTelemetry(Nvml* nvml, const Clock* clock, TelemetryOptions options = {});
 
-  // What the last Inventory::Collect saw: kinds, sizes, limits. Call it after each.
+  // What the last Inventory::Collect saw: kinds and sizes of the devices, and the fields cpu_model,
+  // agent_version and driver_version of every record. Call it after each.
   void SetDevices(const NodeInventory& inventory);
 
   std::unique_ptr<TelemetrySession> Begin(std::span<const std::string> device_uuids) override;
@@ -42,6 +39,9 @@ class NodeTelemetry final : public DeviceTelemetry {
   const Clock* const clock_;
   const TelemetryOptions options_;
   std::vector<Device> devices_;
+  std::string cpu_model_;
+  std::string agent_version_;
+  uint64_t machine_memory_bytes_ = 0;
 };
 
 }  // namespace assay

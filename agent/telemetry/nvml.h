@@ -37,8 +37,7 @@ struct NvmlDevice {
   std::optional<bool> remap_pending;  // row remap or page retirement waits for a reset
   std::optional<bool> remap_failed;
   std::optional<int> pcie_width, pcie_width_max;
-  std::optional<double> power_limit_watts;  // enforced
-  std::optional<double> power_limit_default_watts;
+  NvmlPowerLimits power_limits;
   bool mig_enabled = false;
   std::vector<NvmlMigSlice> slices;
   std::vector<std::string> faults;  // one sentence each: this device answered in part only
@@ -59,6 +58,11 @@ struct NvmlSample {
   std::optional<double> energy_joules;       // since the driver was loaded
 };
 
+struct NvmlPowerLimits {
+  std::optional<double> enforced_watts;
+  std::optional<double> default_watts;
+};
+
 // Bit of throttle_reasons that only says that there is no work.
 inline constexpr uint64_t kThrottleIdle = 1;
 
@@ -70,6 +74,7 @@ class Nvml {
   virtual ~Nvml() = default;
   virtual absl::StatusOr<NvmlSystem> Describe() = 0;
   virtual absl::StatusOr<NvmlSample> Sample(const std::string& uuid) = 0;
+  virtual absl::StatusOr<NvmlPowerLimits> PowerLimits(const std::string& uuid) = 0;
   // Processes with a context on the device. In a container the list may be empty or in the host's
   // numbers although the memory is in use.
   virtual absl::StatusOr<std::vector<int64_t>> ProcessIds(const std::string& uuid) = 0;

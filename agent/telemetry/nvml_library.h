@@ -20,6 +20,7 @@ class NvmlLibrary final : public Nvml {
 
   absl::StatusOr<NvmlSystem> Describe() override;
   absl::StatusOr<NvmlSample> Sample(const std::string& uuid) override;
+  absl::StatusOr<NvmlPowerLimits> PowerLimits(const std::string& uuid) override;
   absl::StatusOr<std::vector<int64_t>> ProcessIds(const std::string& uuid) override;
   bool captured() const override { return false; }
 

@@ -1,0 +1,32 @@
+#include "agent/telemetry/exclusivity.h"
+
+namespace assay {
+
+void Exclusivity::Before(const std::optional<uint64_t>& used_bytes,
+                         const absl::StatusOr<std::vector<int64_t>>& pids) {
+  seen_before_ = true;
+  idle_before_ = idle_before_ && used_bytes && *used_bytes < kIdleBaselineBytes;
+  listed_ = listed_ && pids.ok();
+  // Nothing of this attempt runs yet: whoever is there is somebody else.
+  if (pids.ok() && !pids->empty()) foreign_ = true;
+}
+
+void Exclusivity::During(const absl::StatusOr<std::vector<int64_t>>& pids,
+                         const std::function<Ancestry(int64_t)>& ancestry) {
+  // An empty list while we are at work means that it hides processes.
+  listed_ = listed_ && pids.ok() && !pids->empty();
+  checked_in_window_ = true;
+  if (!pids.ok()) return;
+  for (const int64_t pid : *pids) {
+    const Ancestry whose = ancestry(pid);
+    if (whose == Ancestry::kForeign) foreign_ = true;
+    if (whose == Ancestry::kUnseen) listed_ = false;
+  }
+}
+
+std::string_view Exclusivity::Word() const {
+  if (!seen_before_ || !idle_before_ || foreign_) return "unknown";
+  return listed_ && checked_in_window_ ? "verified" : "inferred";
+}
+
+}  // namespace assay

@@ -1,0 +1,60 @@
+#include "agent/telemetry/process_ancestry.h"
+
+#include <fmt/format.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+namespace assay {
+namespace {
+
+std::optional<std::string> ReadSmallFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::string text(8192, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+std::optional<int64_t> ParentOf(const std::string& proc_root, int64_t pid) {
+  const auto text = ReadSmallFile(fmt::format("{}/{}/stat", proc_root, pid));
+  if (!text) return std::nullopt;
+  // The name in parentheses may hold anything, parentheses too: the last one ends it.
+  const size_t end = text->rfind(')');
+  int64_t parent = 0;
+  char state = 0;
+  if (end == std::string::npos ||
+      std::sscanf(text->c_str() + end + 1, " %c %" SCNd64, &state, &parent) != 2) {
+    return std::nullopt;
+  }
+  return parent;
+}
+
+}  // namespace
+
+Ancestry AncestryOf(const std::string& proc_root, int64_t pid, int64_t ancestor) {
+  if (pid == ancestor) return Ancestry::kOurs;
+  std::optional<int64_t> parent = ParentOf(proc_root, pid);
+  if (!parent) return Ancestry::kUnseen;
+  for (int depth = 0; depth < 64 && parent && *parent > 0; ++depth) {
+    if (*parent == ancestor) return Ancestry::kOurs;
+    parent = ParentOf(proc_root, *parent);
+  }
+  return Ancestry::kForeign;
+}
+
+std::optional<uint64_t> PeakResidentBytes(const std::string& proc_root, int64_t pid) {
+  const auto text = ReadSmallFile(fmt::format("{}/{}/status", proc_root, pid));
+  if (!text) return std::nullopt;
+  std::istringstream lines(*text);
+  for (std::string line; std::getline(lines, line);) {
+    uint64_t kib = 0;
+    if (std::sscanf(line.c_str(), "VmHWM: %" SCNu64 " kB", &kib) == 1) return kib * 1024;
+  }
+  return std::nullopt;
+}
+
+}  // namespace assay
