@@ -7,6 +7,7 @@
 #ifndef ASSAY_COMMON_RESULTS_RULES_H_
 #define ASSAY_COMMON_RESULTS_RULES_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

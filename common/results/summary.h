@@ -43,8 +43,8 @@ struct SummaryRow {
   int64_t invalid = 0;             // ok but invalid by the rules
   std::vector<std::string> marks;  // united, in the order of the field's doc
 
-  // Throughput over that of the base row: the first row with a throughput that is simulated, or
-  // not, as this one is, with the same mode and unit. 1 for the base row itself.
+  // Throughput over that of the base row: the first row with a throughput of the same unit that is
+  // simulated, or not, as this one is. 1, without an interval, for the base row itself.
   std::optional<measure::Ratio> ratio;
   bool is_base = false;
 };
@@ -54,7 +54,7 @@ struct SummaryRow {
 std::vector<SummaryRow> Summarize(std::span<const Record> records);
 
 // Exit code of a run by the outcomes of its cells, as docs/results.md lists them: 130 where one is
-// cancelled, else 1 where one failed, else 3 where none is ok, else 0.
+// cancelled, else 3 where none is ok, else 1 where one failed, else 0.
 int RunExitCode(std::span<const Outcome> outcomes);
 
 // Cells by outcome, "12 ok, 3 mem_limit, 1 fail", in the order of enum Outcome; "no cells" for

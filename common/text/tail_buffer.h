@@ -21,10 +21,10 @@ class TailBuffer {
 
   uint64_t total_bytes() const { return total_bytes_; }
 
-  // At most most_bytes of the end as valid UTF-8 (ill-formed parts are U+FFFD), from the first
-  // whole line on where a line border is there, else from the first whole character; before it the
-  // line
-  // "[... 123,456 bytes cut]" where something was cut. The note comes on top of most_bytes.
+  // The end, from at most most_bytes of the source, as valid UTF-8 (an ill-formed part is U+FFFD,
+  // which takes three bytes): from the first whole line on where a line border is there, else from
+  // the first whole character. Before it the line "[... 123,456 bytes cut]" where something was
+  // cut.
   std::string Text() const;
 
  private:

@@ -1,0 +1,150 @@
+#include "common/results/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string_view>
+
+#include "common/results/outcome.h"
+#include "common/text/number_format.h"
+
+namespace assay {
+namespace {
+
+// In the order of the field's doc.
+constexpr std::string_view kUnconverged = "unconverged";
+constexpr std::string_view kUnsettled = "unsettled";
+constexpr std::string_view kThrottled = "throttled";
+constexpr std::string_view kPowerLimited = "power_limited";
+constexpr std::string_view kShared = "shared";
+constexpr std::string_view kSimulated = "simulated";
+
+bool OnGpu(const Record& record) {
+  const std::vector<std::string> uuids = record.List(Field::kGpuUuids);
+  return std::any_of(uuids.begin(), uuids.end(),
+                     [](const std::string& uuid) { return !uuid.starts_with("CPU-"); });
+}
+
+void JudgeWindow(const Record& record, Verdict& verdict) {
+  const std::optional<int64_t> steps = record.Integer(Field::kSteps);
+  const std::optional<double> throughput = record.Number(Field::kThroughput);
+  const std::optional<double> seconds = record.Number(Field::kSeconds);
+  if (!steps || *steps < 1) verdict.faults.emplace_back("no measured steps");
+  if (!throughput || !(*throughput > 0)) verdict.faults.emplace_back("no throughput above zero");
+
+  const std::optional<double> host_seconds = record.Number(Field::kHostSeconds);
+  if (seconds && host_seconds &&
+      !(std::abs(*host_seconds - *seconds) <= kMostClockDifferenceRatio * *seconds)) {
+    verdict.faults.push_back(fmt::format(
+        "the window is {} by device events and {} by the host's clock, more than {} apart",
+        HumanDuration(*seconds), HumanDuration(*host_seconds),
+        HumanPercent(kMostClockDifferenceRatio)));
+  }
+  const std::optional<int64_t> device_steps = record.Integer(Field::kDeviceSteps);
+  if (steps && device_steps && *steps != *device_steps) {
+    verdict.faults.push_back(
+        fmt::format("{} steps claimed, {} counted on the device", *steps, *device_steps));
+  }
+  const std::optional<int64_t> skipped = record.Integer(Field::kSkippedSteps);
+  if (steps && skipped && *steps > 0 &&
+      static_cast<double>(*skipped) > kMostSkippedRatio * static_cast<double>(*steps)) {
+    verdict.faults.push_back(fmt::format("{} of {} steps skipped by loss scaling, more than {}",
+                                         *skipped, *steps, HumanPercent(kMostSkippedRatio)));
+  }
+}
+
+void JudgeGang(const Record& record, Verdict& verdict) {
+  const std::optional<int64_t> world_size = record.Integer(Field::kWorldSize);
+  const std::optional<int64_t> gpus = record.Integer(Field::kGpus);
+  const std::optional<int64_t> nodes = record.Integer(Field::kNodes);
+  if (world_size && gpus && nodes && *world_size != *gpus * *nodes) {
+    verdict.faults.push_back(
+        fmt::format("{} ranks took part, {} asked for", *world_size, *gpus * *nodes));
+  }
+  std::set<std::string> seen;
+  for (const std::string& uuid : record.List(Field::kGpuUuids)) {
+    if (seen.insert(uuid).second) continue;
+    verdict.faults.push_back(fmt::format("two ranks on GPU {}", uuid));
+    break;
+  }
+}
+
+void JudgeMarks(const Record& record, Verdict& verdict) {
+  const auto mark = [&](std::string_view name) { verdict.marks.emplace_back(name); };
+  const bool simulated = record.Flag(Field::kSimulated).value_or(false);
+  const bool measured_on_gpu = OnGpu(record) && !simulated;
+  if (record.Has(Field::kStopReason) && record.Text(Field::kStopReason) != "confidence") {
+    mark(kUnconverged);
+  }
+  // Nothing of this version brings a GPU to a settled temperature, so no GPU cell that asked for it
+  // can claim it.
+  if (measured_on_gpu && record.Text(Field::kThermal) == "settled") mark(kUnsettled);
+  const std::optional<double> throttled = record.Number(Field::kThrottleRatio);
+  if (throttled && *throttled > kMostThrottleRatio) {
+    mark(kThrottled);
+    verdict.notes.push_back(fmt::format("throttled in {} of samples", HumanPercent(*throttled)));
+  }
+  const std::optional<double> power = PowerLimitRatio(record);
+  if (power && *power < kLeastPowerLimitRatio) {
+    mark(kPowerLimited);
+    verdict.notes.push_back(fmt::format("power limited {}", HumanPercent(*power)));
+  }
+  const std::optional<int64_t> before = record.Integer(Field::kDeviceUsedBeforeBytes);
+  if (measured_on_gpu && record.Text(Field::kExclusive) != "verified" && before &&
+      *before > kMostUsedBeforeBytes) {
+    mark(kShared);
+    verdict.notes.push_back(fmt::format("{} held by others at the start", HumanBytes(*before)));
+  }
+  if (simulated) mark(kSimulated);
+}
+
+std::optional<double> EnergyPerSample(const Record& record) {
+  const std::optional<double> energy = record.Number(Field::kEnergyJoules);
+  const std::optional<int64_t> samples = record.Integer(Field::kSamples);
+  if (!energy || !samples || *samples < 1 || !(*energy > 0)) return std::nullopt;
+  return *energy / static_cast<double>(*samples);
+}
+
+}  // namespace
+
+std::optional<double> PowerLimitRatio(const Record& record) {
+  const std::optional<double> limit = record.Number(Field::kPowerLimitWatts);
+  const std::optional<double> usual = record.Number(Field::kPowerLimitDefaultWatts);
+  if (!limit || !usual || !(*usual > 0) || !(*limit > 0)) return std::nullopt;
+  return *limit / *usual;
+}
+
+Verdict Judge(const Record& record) {
+  Verdict verdict;
+  verdict.has_measurement = OutcomeFromName(record.Text(Field::kOutcome)) == Outcome::kOk;
+  if (!verdict.has_measurement) {
+    if (record.Flag(Field::kSimulated).value_or(false)) verdict.marks.emplace_back(kSimulated);
+    return verdict;
+  }
+  JudgeWindow(record, verdict);
+  JudgeGang(record, verdict);
+  JudgeMarks(record, verdict);
+  return verdict;
+}
+
+void ApplyRules(Record& record) {
+  const Verdict verdict = Judge(record);
+  record.Clear(Field::kVerdict);
+  record.Clear(Field::kMarks);
+  record.Clear(Field::kEnergyPerSampleJoules);
+  if (verdict.has_measurement) {
+    record.SetText(Field::kVerdict, verdict.faults.empty() ? "valid" : "invalid");
+  }
+  if (verdict.has_measurement || !verdict.marks.empty()) {
+    // A list of texts into a list field does not fail.
+    record.SetList(Field::kMarks, verdict.marks).IgnoreError();
+  }
+  if (!verdict.has_measurement) return;
+  if (const std::optional<double> energy = EnergyPerSample(record)) {
+    record.Set(Field::kEnergyPerSampleJoules, *energy).IgnoreError();
+  }
+}
+
+}  // namespace assay
