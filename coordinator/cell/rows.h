@@ -105,6 +105,7 @@ struct AttemptRow {
   std::string message;
   bool counted = false;   // at most one attempt of a cell
   bool late = false;      // its report came after it had been given up
+  bool reported = false;  // every rank of it reported
   Record record;          // complete: plan, cell, runner and agent fields
   std::string log_tail;   // of the rank that decided
   std::string cell_file;  // JSON given to the runner of rank 0
