@@ -6,58 +6,15 @@
 #include <utility>
 #include <variant>
 
+#include "common/text/utf8.h"
+
 namespace assay::wire {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr std::string_view kCutNote = " [cut]";
 constexpr size_t kMaxDroppedNames = 32;
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
-
-// Bytes of the well-formed character at `at` (RFC 3629: no surrogates, no overlong forms), or 0.
-size_t CharacterLength(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) -> unsigned {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
-  };
-  const unsigned first = byte(at);
-  const unsigned second = byte(at + 1);
-  const auto tail = [&](size_t from, size_t count) {
-    for (size_t i = 0; i < count; ++i) {
-      if (at + from + i >= text.size() || !IsContinuation(text[at + from + i])) return false;
-    }
-    return true;
-  };
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first <= 0xdf) return tail(1, 1) ? 2 : 0;
-  if (first >= 0xe0 && first <= 0xef) {
-    if (first == 0xe0 && second < 0xa0) return 0;
-    if (first == 0xed && second > 0x9f) return 0;
-    return tail(1, 2) ? 3 : 0;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    if (first == 0xf0 && second < 0x90) return 0;
-    if (first == 0xf4 && second > 0x8f) return 0;
-    return tail(1, 3) ? 4 : 0;
-  }
-  return 0;
-}
-
-std::string Scrub(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t i = 0; i < text.size();) {
-    const size_t length = CharacterLength(text, i);
-    if (length == 0) {
-      out += kReplacement;
-      ++i;
-    } else {
-      out += text.substr(i, length);
-      i += length;
-    }
-  }
-  return out;
-}
 
 double Finite(double value) { return std::isfinite(value) ? value : 0; }
 
@@ -86,22 +43,21 @@ void SetList(const std::vector<std::string>& texts, size_t item_bytes, Texts* ou
 }  // namespace
 
 std::string CleanText(std::string_view text, size_t limit) {
-  // Nothing beyond the limit can be kept, whatever scrubbing does; four bytes more, so that a whole
-  // character at the border is seen as one.
-  std::string clean = Scrub(text.substr(0, std::min(text.size(), limit + 4)));
+  // Nothing beyond the limit can be kept, whatever scrubbing does.
+  std::string clean = ScrubUtf8(text.substr(0, Utf8Boundary(text, limit)));
   if (clean.size() <= limit && text.size() <= limit) return clean;
-  size_t size = limit > kCutNote.size() ? limit - kCutNote.size() : 0;
-  size = std::min(size, clean.size());
-  while (size > 0 && size < clean.size() && IsContinuation(clean[size])) --size;
-  clean.resize(size);
-  if (limit > kCutNote.size()) clean += kCutNote;
+  const bool note = limit > kCutNote.size();
+  clean.resize(Utf8Boundary(clean, std::min(clean.size(), note ? limit - kCutNote.size() : limit)));
+  if (note) clean += kCutNote;
   return clean;
 }
 
 std::string CleanTail(std::string_view text, size_t limit) {
-  if (text.size() > limit) text.remove_prefix(text.size() - limit);
-  while (!text.empty() && IsContinuation(text.front())) text.remove_prefix(1);
-  std::string clean = Scrub(text);
+  if (text.size() > limit) {
+    text.remove_prefix(text.size() - limit);
+    while (!text.empty() && IsContinuation(text.front())) text.remove_prefix(1);
+  }
+  std::string clean = ScrubUtf8(text);
   if (clean.size() <= limit) return clean;
   size_t from = clean.size() - limit;
   while (from < clean.size() && IsContinuation(clean[from])) ++from;

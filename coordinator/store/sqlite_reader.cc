@@ -1,0 +1,209 @@
+#include <fmt/format.h>
+
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "common/status/status.h"
+#include "coordinator/store/row_json.h"
+#include "coordinator/store/sqlite_store.h"
+
+namespace assay {
+namespace {
+
+absl::Status NoRun(const std::string& run) {
+  return absl::NotFoundError(fmt::format("there is no run {}", run));
+}
+
+// The counted attempt of a cell with its record; attempts without one have NULLs.
+std::string CellQuery(const char* where) {
+  return fmt::format(
+      "SELECT {}, {}, {} FROM cells LEFT JOIN attempts ON attempts.id = cells.counted_attempt "
+      "LEFT JOIN results ON results.attempt_id = attempts.id WHERE {}",
+      kCellColumns, kAttemptColumns, ResultColumns(), where);
+}
+
+absl::StatusOr<CellResult> ReadCellResult(const SqliteStatement& row) {
+  CellResult result;
+  ASSAY_ASSIGN_OR_RETURN(result.cell, ReadCell(row, 0));
+  if (row.IsNull(kCellColumnCount)) return result;
+  ASSAY_ASSIGN_OR_RETURN(AttemptRow attempt,
+                         ReadAttempt(row, kCellColumnCount, /*with_text=*/false));
+  attempt.record = ReadRecord(row, kCellColumnCount + kAttemptColumnCount);
+  result.attempt = std::move(attempt);
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SqliteReader>> SqliteReader::Open(const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(SqliteDatabase database, SqliteDatabase::Open(path));
+  ASSAY_RETURN_IF_ERROR(database.Execute("PRAGMA query_only=ON"));
+  return std::unique_ptr<SqliteReader>(new SqliteReader(std::move(database)));
+}
+
+absl::StatusOr<std::vector<RunOverview>> SqliteReader::ListRuns() {
+  std::vector<RunOverview> runs;
+  // The matrix text may be a megabyte a run: '' in its place.
+  std::string columns = kRunColumns;
+  columns.replace(columns.rfind("yaml"), 4, "''");
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement,
+                         rows_.Cached(fmt::format(
+                             "SELECT {} FROM runs ORDER BY submitted_at DESC, id DESC", columns)));
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
+    if (!row) break;
+    RunOverview overview;
+    ASSAY_ASSIGN_OR_RETURN(overview.run, ReadRun(*statement, 0));
+    runs.push_back(std::move(overview));
+  }
+  statement->Reset();
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement * counts,
+                         rows_.Cached("SELECT outcome, count(*) FROM cells WHERE run = ? AND "
+                                      "outcome IS NOT NULL GROUP BY outcome"));
+  for (RunOverview& overview : runs) {
+    counts->Reset();
+    counts->Bind(1, std::string_view(overview.run.id));
+    while (true) {
+      ASSAY_ASSIGN_OR_RETURN(const bool row, counts->Step());
+      if (!row) break;
+      if (const auto outcome = OutcomeFromName(counts->Text(0))) {
+        overview.outcomes[*outcome] = static_cast<uint64_t>(counts->Integer(1));
+      }
+    }
+  }
+  counts->Reset();
+  return runs;
+}
+
+absl::StatusOr<std::string> SqliteReader::ResolveRun(const std::string& text) {
+  if (text == "last") {
+    ASSAY_ASSIGN_OR_RETURN(
+        SqliteStatement * statement,
+        rows_.Cached("SELECT id FROM runs ORDER BY submitted_at DESC, id DESC LIMIT 1"));
+    ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
+    if (!row) return absl::NotFoundError("there is no run yet");
+    std::string id = statement->Text(0);
+    statement->Reset();
+    return id;
+  }
+  std::string prefix;
+  for (const char c : text.substr(0, 32)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) return NoRun("of that name");
+    prefix += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  if (prefix.empty()) return absl::InvalidArgumentError("no run was named");
+  // '~' sorts behind every character of an id.
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement * statement,
+      rows_.Cached("SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || '~' ORDER BY id LIMIT 2"));
+  statement->Bind(1, std::string_view(prefix));
+  ASSAY_ASSIGN_OR_RETURN(const bool first, statement->Step());
+  if (!first) return NoRun(prefix);
+  std::string id = statement->Text(0);
+  ASSAY_ASSIGN_OR_RETURN(const bool second, statement->Step());
+  const std::string other = second ? statement->Text(0) : std::string();
+  statement->Reset();
+  if (second && id != prefix) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} is the beginning of several runs, {} and {} among them", prefix, id, other));
+  }
+  return id;
+}
+
+absl::StatusOr<RunRow> SqliteReader::GetRun(const std::string& run) {
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement * statement,
+      rows_.Cached(fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns)));
+  statement->Bind(1, std::string_view(run));
+  ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
+  if (!row) return NoRun(run);
+  absl::StatusOr<RunRow> result = ReadRun(*statement, 0);
+  statement->Reset();
+  return result;
+}
+
+absl::StatusOr<std::vector<Spec>> SqliteReader::ListSpecs(const std::string& run) {
+  return ReadSpecs(rows_, run);
+}
+
+absl::StatusOr<RunSnapshot> SqliteReader::LoadRun(const std::string& run) {
+  return LoadRunSnapshot(rows_, run);
+}
+
+absl::StatusOr<std::vector<CellResult>> SqliteReader::ListCells(const std::string& run,
+                                                                uint64_t after, uint32_t limit) {
+  static const std::string sql =
+      CellQuery("cells.run = ? AND cells.cell > ? ORDER BY cells.cell LIMIT ?");
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement, rows_.Cached(sql));
+  statement->Bind(1, std::string_view(run));
+  statement->Bind(2, static_cast<int64_t>(after));
+  statement->Bind(3, int64_t{limit});
+  std::vector<CellResult> results;
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
+    if (!row) break;
+    ASSAY_ASSIGN_OR_RETURN(CellResult result, ReadCellResult(*statement));
+    results.push_back(std::move(result));
+  }
+  statement->Reset();
+  return results;
+}
+
+absl::StatusOr<CellResult> SqliteReader::GetCell(const std::string& run, uint64_t cell) {
+  static const std::string sql = CellQuery("cells.run = ? AND cells.cell = ?");
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement, rows_.Cached(sql));
+  statement->Bind(1, std::string_view(run));
+  statement->Bind(2, static_cast<int64_t>(cell));
+  ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
+  if (!row) {
+    return absl::NotFoundError(fmt::format("there is no cell {} in run {}", cell, run));
+  }
+  absl::StatusOr<CellResult> result = ReadCellResult(*statement);
+  statement->Reset();
+  return result;
+}
+
+absl::StatusOr<std::vector<AttemptRow>> SqliteReader::ListAttempts(const std::string& run,
+                                                                   uint64_t cell) {
+  static const std::string sql = fmt::format(
+      "SELECT {}, {} FROM attempts LEFT JOIN results ON results.attempt_id = attempts.id "
+      "WHERE attempts.run = ? AND attempts.cell = ? ORDER BY attempts.number, attempts.id",
+      kAttemptColumns, ResultColumns());
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement, rows_.Cached(sql));
+  statement->Bind(1, std::string_view(run));
+  statement->Bind(2, static_cast<int64_t>(cell));
+  std::vector<AttemptRow> attempts;
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
+    if (!row) break;
+    ASSAY_ASSIGN_OR_RETURN(AttemptRow attempt, ReadAttempt(*statement, 0, /*with_text=*/true));
+    attempt.record = ReadRecord(*statement, kAttemptColumnCount);
+    attempts.push_back(std::move(attempt));
+  }
+  statement->Reset();
+  return attempts;
+}
+
+absl::StatusOr<std::vector<Spec>> ReadSpecs(SqliteRows& rows, const std::string& run) {
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement,
+                         rows.Cached("SELECT spec FROM specs WHERE run = ? ORDER BY spec_index"));
+  statement->Bind(1, std::string_view(run));
+  std::vector<Spec> specs;
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
+    if (!row) break;
+    absl::StatusOr<Spec> spec = SpecFromJsonText(statement->Text(0));
+    if (!spec.ok()) {
+      return absl::DataLossError(
+          fmt::format("the store holds a spec of run {} that cannot be read: "
+                      "{}",
+                      run, Message(spec.status())));
+    }
+    specs.push_back(*std::move(spec));
+  }
+  statement->Reset();
+  return specs;
+}
+
+}  // namespace assay
