@@ -1,0 +1,76 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <fstream>
+
+#include "runners/train/device/device.h"
+
+namespace assay::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Of the machine, or of the control group where that is less.
+int64_t HostMemoryBytes() {
+  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  std::ifstream limit("/sys/fs/cgroup/memory.max");
+  int64_t limit_bytes = 0;
+  if (limit >> limit_bytes && limit_bytes > 0) bytes = std::min(bytes, limit_bytes);
+  return bytes;
+}
+
+// Work is done when the call returns, so the host's steady clock is the device's.
+class CpuDevice final : public Device {
+ public:
+  c10::Device torch() const override { return c10::kCPU; }
+  int64_t MemoryBytes() const override { return HostMemoryBytes(); }
+  MemoryPeaks Peaks() const override { return {}; }
+  StackVersions Versions() const override { return {}; }
+  int ComputeCapability() const override { return 0; }
+  bool SawOutOfMemory() const override { return false; }
+  void Synchronize() override {}
+
+  void BeginWindow() override {
+    counts_ = {};
+    pending_.clear();
+    start_ = last_ = Clock::now();
+  }
+
+  void EndStep(const at::Tensor& loss, const at::Tensor& found_inf) override {
+    pending_.push_back(Clock::now());
+    ++counts_.steps;
+    if (loss.defined() && !std::isfinite(loss.item<float>())) ++counts_.non_finite;
+    if (found_inf.defined() && found_inf.item<float>() != 0) ++counts_.skipped;
+  }
+
+  int64_t PendingSteps() const override { return static_cast<int64_t>(pending_.size()); }
+  bool OldestReached() override { return !pending_.empty(); }
+
+  double TakeOldest() override {
+    const Clock::time_point end = pending_.front();
+    pending_.pop_front();
+    const double seconds = std::chrono::duration<double>(end - last_).count();
+    last_ = end;
+    return seconds;
+  }
+
+  double WindowSeconds() override {
+    return std::chrono::duration<double>(last_ - start_).count();
+  }
+  StepCounts Counts() override { return counts_; }
+  int64_t QueueDepth(double) const override { return 0; }
+
+ private:
+  StepCounts counts_;
+  Clock::time_point start_, last_;
+  std::deque<Clock::time_point> pending_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> MakeCpuDevice() { return std::make_unique<CpuDevice>(); }
+
+}  // namespace assay::train

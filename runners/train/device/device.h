@@ -1,0 +1,94 @@
+// Device: what the runner needs of the thing it measures, a CPU or a CUDA GPU, so that Trainer and
+// Measurement know neither.
+//
+// Owner: the runner, for one cell. Thread rule: one thread. Errors: LibTorch's exceptions.
+#ifndef ASSAY_RUNNERS_TRAIN_DEVICE_DEVICE_H_
+#define ASSAY_RUNNERS_TRAIN_DEVICE_DEVICE_H_
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace assay::train {
+
+// Of the caching allocator, since the process began.
+struct MemoryPeaks {
+  std::optional<int64_t> allocated_bytes;
+  std::optional<int64_t> reserved_bytes;
+};
+
+// Counted on the device, behind the work of each step, so that a step that was claimed but not done
+// shows.
+struct StepCounts {
+  int64_t steps = 0;
+  int64_t skipped = 0;     // by loss scaling
+  int64_t non_finite = 0;  // steps whose loss was not finite
+};
+
+struct StackVersions {
+  std::string cuda, cudnn, nccl;  // empty: not there
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual c10::Device torch() const = 0;
+  virtual int64_t MemoryBytes() const = 0;
+  virtual MemoryPeaks Peaks() const = 0;
+  virtual StackVersions Versions() const = 0;
+  // Compute capability as major * 10 + minor; 0 on a CPU.
+  virtual int ComputeCapability() const = 0;
+  // Whether an allocation has failed in this process, if only inside a library that reported
+  // something else.
+  virtual bool SawOutOfMemory() const = 0;
+  virtual void Synchronize() = 0;
+
+  // ---- the time line of a window
+  // Waits for the device, sets the counts to zero and marks the start.
+  virtual void BeginWindow() = 0;
+  // Marks the end of a step behind all work so far, and counts it there. `loss` and `found_inf` are
+  // float32 tensors of one element on the device, or undefined. At most kMostPending steps may be
+  // unread.
+  virtual void EndStep(const at::Tensor& loss, const at::Tensor& found_inf) = 0;
+  virtual int64_t PendingSteps() const = 0;
+  // Whether the device has reached the end of the oldest pending step.
+  virtual bool OldestReached() = 0;
+  // Length of the oldest pending step in seconds, which is then read; waits for its end.
+  virtual double TakeOldest() = 0;
+  // From the start to the end of the last step read, as one difference.
+  virtual double WindowSeconds() = 0;
+  // Waits for the device.
+  virtual StepCounts Counts() = 0;
+
+  // Pending steps that keep the device busy yet let the host stop soon: about a quarter of a second
+  // of work. 0 where steps are not queued at all.
+  virtual int64_t QueueDepth(double step_seconds) const = 0;
+
+  static constexpr int64_t kMostPending = 32;
+};
+
+std::unique_ptr<Device> MakeCpuDevice();
+
+// What a process can know of CUDA without making a context on a device.
+struct CudaStack {
+  bool built = false;    // this runner has the CUDA device
+  int devices = 0;       // that the driver offers
+  StackVersions versions;
+  std::vector<std::string> arch_list;  // sm_75, ... that LibTorch has code for
+  std::string problem;   // why there is no device although it was built
+};
+
+CudaStack QueryCuda();
+
+// By UUID ("GPU-...") where one is given, else by ordinal. Throws std::runtime_error with a
+// sentence where there is no such device, or where this runner was built without CUDA.
+std::unique_ptr<Device> MakeCudaDevice(const std::string& uuid, int ordinal);
+
+}  // namespace assay::train
+
+#endif  // ASSAY_RUNNERS_TRAIN_DEVICE_DEVICE_H_

@@ -1,0 +1,23 @@
+// Failure: what an error text of LibTorch or CUDA means for the cell. Pure.
+#ifndef ASSAY_RUNNERS_TRAIN_FAILURE_H_
+#define ASSAY_RUNNERS_TRAIN_FAILURE_H_
+
+#include <exception>
+#include <string>
+
+#include "runners/common/record_writer.h"
+
+namespace assay::train {
+
+// Outcome, reason and a sentence of one line; no fields. `saw_out_of_memory`: an allocation has
+// failed in this process, which tells cuDNN's "no engine found" for want of workspace from other
+// causes.
+RunnerResult ClassifyError(const std::string& text, bool saw_out_of_memory);
+
+// The same of an exception that was caught; c10::OutOfMemoryError and std::bad_alloc are mem_limit
+// whatever they say.
+RunnerResult ClassifyException(std::exception_ptr error, bool saw_out_of_memory);
+
+}  // namespace assay::train
+
+#endif  // ASSAY_RUNNERS_TRAIN_FAILURE_H_

@@ -1,0 +1,40 @@
+// Registry: the models of this runner, by their names in catalog/workloads.yaml.
+#ifndef ASSAY_RUNNERS_TRAIN_MODELS_REGISTRY_H_
+#define ASSAY_RUNNERS_TRAIN_MODELS_REGISTRY_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runners/train/models/model.h"
+
+namespace assay::train {
+
+struct ImageSize {
+  int64_t height = 0;
+  int64_t width = 0;
+};
+
+struct ModelEntry {
+  std::string name;
+  int64_t parameters = 0;  // trainable
+  std::string sample_unit;  // "img"; throughput is in sample_unit/s
+  ImageSize image;         // the default
+  int64_t least_image = 1;  // smallest height and width that leave something after the last layer
+  std::unique_ptr<Model> (*make)(const Placement&) = nullptr;
+  // Of one forward pass of one sample. One training step takes three times as many: the backward
+  // pass computes gradients of inputs and of weights.
+  int64_t (*forward_flops)(int64_t height, int64_t width) = nullptr;
+};
+
+const std::vector<ModelEntry>& Models();
+const ModelEntry* FindModel(const std::string& name);  // null where it is not known
+
+// "224x224", HEIGHTxWIDTH; empty gives the model's default. nullopt for anything else.
+std::optional<ImageSize> ParseImage(const std::string& text, const ModelEntry& model);
+
+}  // namespace assay::train
+
+#endif  // ASSAY_RUNNERS_TRAIN_MODELS_REGISTRY_H_

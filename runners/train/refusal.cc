@@ -1,0 +1,76 @@
+#include "runners/train/refusal.h"
+
+#include <string>
+
+#include "runners/train/models/registry.h"
+#include "runners/train/precision/precision.h"
+
+namespace assay::train {
+namespace {
+
+RunnerResult Unsupported(const char* reason, const std::string& message) {
+  return {"unsupported", reason, message, nlohmann::json::object()};
+}
+
+}  // namespace
+
+std::optional<RunnerResult> RefusePrecision(const std::string& precision, int compute_capability) {
+  if (!ParsePrecision(precision)) {
+    return Unsupported("unsupported_precision", "precision '" + precision +
+                                                    "' is not known; fp32, tf32, amp-fp16 and "
+                                                    "amp-bf16 are");
+  }
+  if (compute_capability == 0) {
+    if (precision == "tf32" || precision == "amp-fp16") {
+      return Unsupported("unsupported_precision", "a CPU has no " + precision);
+    }
+    return std::nullopt;
+  }
+  if (compute_capability < 80 && (precision == "tf32" || precision == "amp-bf16")) {
+    return Unsupported("unsupported_precision",
+                       precision + " needs compute capability 8.0; this GPU has " +
+                           std::to_string(compute_capability / 10) + "." +
+                           std::to_string(compute_capability % 10));
+  }
+  return std::nullopt;
+}
+
+std::optional<RunnerResult> Refuse(const CellFile& cell) {
+  const Spec& spec = cell.spec;
+  const ModelEntry* model = FindModel(spec.model);
+  if (model == nullptr) {
+    return Unsupported("model_not_in_stack", "this stack has no model '" + spec.model + "'");
+  }
+  if (spec.mode != "train" && spec.mode != "infer") {
+    return Unsupported("mode_not_in_stack", "this stack has no mode '" + spec.mode + "'");
+  }
+  if (spec.lane != "eager") {
+    return Unsupported("lane_not_in_stack", "this stack has no lane '" + spec.lane + "' yet");
+  }
+  if (cell.world_size != 1) {
+    return Unsupported("value_not_in_stack", "this stack runs on one GPU yet, " +
+                                                 std::to_string(cell.world_size) +
+                                                 " ranks were asked for");
+  }
+  if (spec.batch == kBatchMax) {
+    return Unsupported("value_not_in_stack", "this stack has no batch 'max' yet");
+  }
+  if (spec.layout != "channels-last" && spec.layout != "contiguous") {
+    return Unsupported("value_not_in_stack", "this stack has no layout '" + spec.layout + "'");
+  }
+  if (spec.data != "synthetic") {
+    return Unsupported("value_not_in_stack", "this stack has no data '" + spec.data + "' yet");
+  }
+  if (!ParseImage(spec.image, *model)) {
+    return Unsupported("value_not_in_stack",
+                       "image '" + spec.image + "' is not HEIGHTxWIDTH, each from " +
+                           std::to_string(model->least_image) + " to 16384, for " + spec.model);
+  }
+  if (cell.device_kind != "cpu" && cell.device_kind != "cuda") {
+    return Unsupported("value_not_in_stack",
+                       "this stack runs on no device of kind '" + cell.device_kind + "'");
+  }
+  return RefusePrecision(spec.precision, cell.device_kind == "cpu" ? 0 : 80);
+}
+
+}  // namespace assay::train

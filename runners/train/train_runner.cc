@@ -1,0 +1,241 @@
+#include "runners/train/train_runner.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/isfinite.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "common/version.h"
+#include "runners/train/failure.h"
+#include "runners/train/refusal.h"
+#include "runners/train/synthetic_data.h"
+#include "runners/train/trainer.h"
+
+namespace assay::train {
+namespace {
+
+using nlohmann::json;
+
+template <typename T>
+json OrNull(const std::optional<T>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+json TextOrNull(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
+
+std::unique_ptr<Device> MakeDevice(const CellFile& cell) {
+  if (cell.device_kind == "cuda") return MakeCudaDevice(cell.device_uuid, cell.device_ordinal);
+  return MakeCpuDevice();
+}
+
+void AddVersions(const StackVersions& versions, json& fields) {
+  fields["libtorch_version"] = ASSAY_LIBTORCH_FULL_VERSION;
+  fields["cuda_version"] = TextOrNull(versions.cuda);
+  fields["cudnn_version"] = TextOrNull(versions.cudnn);
+  fields["nccl_version"] = TextOrNull(versions.nccl);
+}
+
+void AddMath(const MathSettings& math, json& fields) {
+  fields["allow_tf32_matmul"] = math.allow_tf32_matmul;
+  fields["allow_tf32_cudnn"] = math.allow_tf32_cudnn;
+  fields["cudnn_benchmark"] = math.cudnn_benchmark;
+  fields["deterministic"] = math.deterministic;
+  fields["reduced_precision_reduction"] = math.reduced_precision_reduction;
+}
+
+void AddPeaks(const Device& device, json& fields) {
+  const MemoryPeaks peaks = device.Peaks();
+  fields["allocated_peak_bytes"] = OrNull(peaks.allocated_bytes);
+  fields["reserved_peak_bytes"] = OrNull(peaks.reserved_bytes);
+}
+
+void AddMeasurement(const Measurement& m, int64_t batch, json& fields) {
+  const int64_t samples = m.steps * batch;
+  fields["throughput"] = static_cast<double>(samples) / m.seconds;
+  fields["ci95_ratio"] = OrNull(m.ci95_ratio);
+  fields["step_p50_ms"] = m.p50_seconds * 1e3;
+  fields["step_p95_ms"] = m.p95_seconds * 1e3;
+  fields["step_p99_ms"] = m.p99_seconds * 1e3;
+  fields["cv_ratio"] = OrNull(m.cv_ratio);
+  fields["steps"] = m.steps;
+  fields["device_steps"] = m.counts.steps;
+  fields["samples"] = samples;
+  fields["seconds"] = m.seconds;
+  fields["host_seconds"] = m.host_seconds;
+  fields["warmup_seconds"] = m.warmup_seconds;
+  fields["warmup_steps"] = m.warmup_steps;
+  fields["stop_reason"] = m.stop_reason;
+  fields["skipped_steps"] = m.counts.skipped;
+}
+
+// Reads the losses, now that the window is over.
+bool AddLosses(const Measurement& m, json& fields) {
+  if (!m.last.loss.defined()) {
+    fields["loss_first"] = fields["loss_last"] = nullptr;
+    return at::isfinite(m.last.logits).all().item<bool>();
+  }
+  const double last = m.last.loss.item<double>();
+  fields["loss_first"] = m.first.loss.item<double>();  // a non-finite one is written as null
+  fields["loss_last"] = last;
+  return std::isfinite(last);
+}
+
+c10::MemoryFormat LayoutOf(const std::string& name) {
+  return name == "contiguous" ? c10::MemoryFormat::Contiguous : c10::MemoryFormat::ChannelsLast;
+}
+
+}  // namespace
+
+std::string TrainRunner::Version() const { return kVersion; }
+
+json TrainRunner::StackInfo() {
+  const CudaStack cuda = QueryCuda();
+  json versions = {{"runner", kVersion}};
+  versions["libtorch"] = ASSAY_LIBTORCH_FULL_VERSION;
+  versions["cuda"] = TextOrNull(cuda.versions.cuda);
+  versions["cudnn"] = TextOrNull(cuda.versions.cudnn);
+  versions["nccl"] = TextOrNull(cuda.versions.nccl);
+  json kinds = json::array({"cpu"});
+  if (cuda.devices > 0) kinds.push_back("gpu");
+  json info = {{"runner", kProgram},
+               {"protocol", kRunnerProtocol},
+               {"versions", versions},
+               {"models", Models()},
+               {"modes", {"train", "infer"}},
+               {"precisions", PrecisionNames()},
+               {"lanes", {"eager"}},
+               {"layouts", {"channels-last", "contiguous"}},
+               {"arch_list", cuda.arch_list},
+               {"device_kinds", kinds},
+               {"max_world_size", 1},
+               {"simulated", false}};
+  if (!cuda.problem.empty()) info["problem"] = cuda.problem;
+  return info;
+}
+
+std::vector<std::string> TrainRunner::Models() const {
+  std::vector<std::string> names;
+  for (const ModelEntry& model : train::Models()) names.push_back(model.name);
+  return names;
+}
+
+json TrainRunner::Describe(const std::string& name) {
+  const ModelEntry* model = FindModel(name);
+  if (model == nullptr) return nullptr;
+  return {{"model", model->name},
+          {"parameters", model->parameters},
+          // Of inference at the default image; training takes train_flops_factor times as many.
+          {"flops_per_sample", model->forward_flops(model->image.height, model->image.width)},
+          {"train_flops_factor", kTrainFlopsFactor},
+          {"sample_unit", model->sample_unit},
+          {"image",
+           std::to_string(model->image.height) + "x" + std::to_string(model->image.width)}};
+}
+
+RunnerResult TrainRunner::Run(const CellFile& cell, RecordWriter& records) {
+  if (std::optional<RunnerResult> refusal = Refuse(cell)) return *refusal;
+  json fields = json::object();
+  fields["seed"] = cell.seed;
+  fields["world_size"] = cell.world_size;
+  fields["method_version"] = kMethodVersion;
+  std::unique_ptr<Device> device;
+  RunnerResult result;
+  try {
+    records.Phase("setup");
+    const auto start = std::chrono::steady_clock::now();
+    device = MakeDevice(cell);
+    AddVersions(device->Versions(), fields);
+    fields["device_setup_seconds"] =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (std::optional<RunnerResult> refusal =
+            RefusePrecision(cell.spec.precision, device->ComputeCapability())) {
+      result = *refusal;
+    } else {
+      result = RunCell(cell, *FindModel(cell.spec.model), *device, fields, records);
+    }
+  } catch (...) {
+    result = ClassifyException(std::current_exception(), device && device->SawOutOfMemory());
+  }
+  // After an error of CUDA itself even this may throw.
+  try {
+    if (device) AddPeaks(*device, fields);
+  } catch (const std::exception&) {
+    fields["allocated_peak_bytes"] = fields["reserved_peak_bytes"] = nullptr;
+  }
+  result.fields = fields;
+  return result;
+}
+
+RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& device, json& fields,
+                     RecordWriter& records) {
+  const auto start = std::chrono::steady_clock::now();
+  const Spec& spec = cell.spec;
+  const Precision precision = *ParsePrecision(spec.precision);
+  const bool train = spec.mode == "train";
+  AddMath(SetMath(precision), fields);
+  at::manual_seed(cell.seed);
+  const Placement placement{device.torch(), LayoutOf(spec.layout), train};
+  const std::unique_ptr<Model> model = entry.make(placement);
+  fields["parameters"] = model->ParameterCount();
+  fields["unit"] = entry.sample_unit + "/s";
+  fields["threads"] = at::get_num_threads();
+  SyntheticData data(device.torch(), device.MemoryBytes(), placement.layout, spec.batch,
+                     *ParseImage(spec.image, entry), model->classes());
+  if (data.batches() < SyntheticData::kBatches) {
+    std::fprintf(stderr,
+                 "assay-train: %lld random batches instead of %lld, so that data takes no more than "
+                 "a quarter of the device's memory\n",
+                 static_cast<long long>(data.batches()),
+                 static_cast<long long>(SyntheticData::kBatches));
+  }
+  Trainer trainer(*model, precision, spec.accumulate);
+  device.Synchronize();
+  fields["device_setup_seconds"] =
+      fields.value("device_setup_seconds", 0.0) +
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  records.Joined();
+
+  const StepFunction step = [&] {
+    return train ? trainer.TrainStep(data.Next()) : trainer.InferStep(data.Next());
+  };
+  const Measurement measured = Measure(device, step, spec.stop, spec.batch, records);
+  AddMeasurement(measured, spec.batch, fields);
+  const bool finite = AddLosses(measured, fields);
+  if (const LossScaler* scaler = trainer.scaler()) {
+    fields["loss_scale"] = scaler->scale().item<double>();
+  }
+  return JudgeLosses(measured, finite);
+}
+
+RunnerResult JudgeLosses(const Measurement& measured, bool last_loss_finite) {
+  const StepCounts& counts = measured.counts;
+  RunnerResult result;
+  // One in a hundred, and one in any case: the share at which a result is invalid anyway.
+  const int64_t tolerated = std::max<int64_t>(1, counts.steps / 100);
+  if (!last_loss_finite || counts.non_finite > tolerated) {
+    result.outcome = "fail";
+    result.reason = "non_finite_loss";
+    result.message = "the loss was not finite in " + std::to_string(counts.non_finite) + " of " +
+                     std::to_string(counts.steps) + " steps" +
+                     (last_loss_finite ? "" : ", and not in the last one");
+  } else if (counts.steps > 0 && counts.skipped == counts.steps) {
+    result.outcome = "fail";
+    result.reason = "non_finite_loss";
+    result.message = "loss scaling skipped every one of " + std::to_string(counts.steps) +
+                     " steps: gradients stay non-finite";
+  }
+  return result;
+}
+
+}  // namespace assay::train
+
+extern "C" assay::Runner* AssayTrainRunner() {
+  static assay::train::TrainRunner runner;
+  return &runner;
+}
