@@ -130,6 +130,9 @@ struct Batch {
   std::vector<CellRow> cells;
   std::vector<AttemptRow> attempts;
   std::vector<NodeRow> nodes;
+  // Ids of attempts that no longer count: their cells are run again (rerun). An update of `counted`
+  // alone, made before `attempts` are written.
+  std::vector<std::string> uncounted_attempts;
   // Reports of attempts whose run is not in memory any more. Insert where absent, if the run is in
   // the store; where the stored attempt is not counted, late or reported, take over outcome,
   // reason, message, record, log_tail, seconds and late, and keep the rest.
@@ -146,7 +149,7 @@ struct Batch {
 
   bool Empty() const {
     return runs.empty() && specs.empty() && cells.empty() && attempts.empty() && nodes.empty() &&
-           late_attempts.empty() && !import.has_value();
+           uncounted_attempts.empty() && late_attempts.empty() && !import.has_value();
   }
 };
 

@@ -1,0 +1,201 @@
+#include "coordinator/cell/merge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace assay {
+namespace {
+
+using Ranks = std::vector<const event::RankReport*>;  // by rank; null where missing
+
+void PutNumber(Record& record, Field field, double value) {
+  record.Set(field, value).IgnoreError();
+}
+
+// Reasons that name a cause; the others may only be an echo of another rank's end, as when a peer
+// leaves a collective.
+bool NamesCause(std::string_view reason) {
+  return reason == reason::kEccError || reason == reason::kNonFiniteLoss ||
+         reason == reason::kShmTooSmall || reason == reason::kGpuGone;
+}
+
+// Larger is worse. Out of memory is told before all, since its peers crash or hang because of it.
+int Badness(const event::RankReport& report) {
+  switch (report.outcome) {
+    case Outcome::kMemLimit:
+      return 9;
+    case Outcome::kFail:
+      return NamesCause(report.reason) ? 8 : 6;
+    case Outcome::kUnsupported:
+      return 7;
+    case Outcome::kHung:
+      return 5;
+    case Outcome::kTimeout:
+      return 4;
+    case Outcome::kLost:
+      return 3;
+    case Outcome::kCancelled:
+      return 2;
+    case Outcome::kOk:
+      return 0;
+  }
+  return 6;
+}
+
+void MaxOver(const std::vector<const Record*>& records, Field field, Record& into) {
+  const Record* largest = nullptr;
+  for (const Record* record : records) {
+    const std::optional<double> value = record->Number(field);
+    if (!value.has_value()) continue;
+    if (largest == nullptr || *value > *largest->Number(field)) largest = record;
+  }
+  if (largest != nullptr) into.Set(field, largest->Get(field)).IgnoreError();
+}
+
+// A sum of which one part is not known is not known.
+void SumOver(const std::vector<const Record*>& records, Field field, Record& into) {
+  double sum = 0;
+  for (const Record* record : records) {
+    const std::optional<double> value = record->Number(field);
+    if (!value.has_value()) return into.Clear(field);
+    sum += *value;
+  }
+  PutNumber(into, field, sum);
+}
+
+void MeanOver(const std::vector<const Record*>& records, Field field, Record& into) {
+  SumOver(records, field, into);
+  if (const auto sum = into.Number(field); sum.has_value()) {
+    PutNumber(into, field, *sum / static_cast<double>(records.size()));
+  }
+}
+
+void MergeTelemetry(const std::vector<const event::AttemptReport*>& reports, Record& into) {
+  std::vector<const Record*> telemetry;
+  for (const event::AttemptReport* report : reports) telemetry.push_back(&report->telemetry);
+  if (telemetry.size() < 2) return;
+  for (const Field field : {Field::kDeviceUsedBytes, Field::kDeviceUsedBeforeBytes,
+                            Field::kTemperatureMaxCelsius, Field::kThrottleRatio}) {
+    MaxOver(telemetry, field, into);
+  }
+  SumOver(telemetry, Field::kPowerMeanWatts, into);
+  SumOver(telemetry, Field::kEnergyJoules, into);
+  MeanOver(telemetry, Field::kSmClockMeanHertz, into);
+  // The weakest claim of any node holds for the gang.
+  std::string exclusive = "verified";
+  for (const Record* record : telemetry) {
+    const std::string text = record->Text(Field::kExclusive);
+    if (text == "inferred" && exclusive == "verified") exclusive = text;
+    if (text != "inferred" && text != "verified") exclusive = "unknown";
+  }
+  into.SetText(Field::kExclusive, exclusive);
+}
+
+void MergeFields(const Ranks& ranks, Record& into) {
+  std::vector<const Record*> fields;
+  for (const event::RankReport* rank : ranks) {
+    if (rank != nullptr) fields.push_back(&rank->fields);
+  }
+  if (fields.size() < 2) return;
+  for (const Field field : {Field::kAllocatedPeakBytes, Field::kReservedPeakBytes,
+                            Field::kDeviceUsedBytes, Field::kSeconds, Field::kHostSeconds}) {
+    MaxOver(fields, field, into);
+  }
+}
+
+// Throughput of a whole gang; nothing where a figure is missing or not positive.
+void MergeThroughput(const Ranks& ranks, Record& into) {
+  if (ranks.size() == 1) return;  // the runner's own figure is the same quotient
+  const std::optional<double> samples = ranks[0]->fields.Number(Field::kSamples);
+  double slowest = 0;
+  for (const event::RankReport* rank : ranks) {
+    const std::optional<double> seconds = rank->fields.Number(Field::kSeconds);
+    if (!seconds.has_value() || !(*seconds > 0)) return into.Clear(Field::kThroughput);
+    slowest = std::max(slowest, *seconds);
+  }
+  if (!samples.has_value() || !(*samples > 0)) return into.Clear(Field::kThroughput);
+  PutNumber(into, Field::kThroughput, *samples / slowest);
+}
+
+const event::RankReport* Worst(const Ranks& ranks) {
+  const event::RankReport* worst = nullptr;
+  for (const event::RankReport* rank : ranks) {
+    if (rank != nullptr && (worst == nullptr || Badness(*rank) > Badness(*worst))) worst = rank;
+  }
+  return worst;
+}
+
+std::string Place(const std::vector<MemberRow>& members, size_t rank) {
+  return fmt::format("rank {} on {} of {}", rank, members[rank].gpu_uuid, members[rank].node);
+}
+
+void Decide(const std::vector<MemberRow>& members, const Ranks& ranks,
+            const std::optional<Decision>& decided, MergedResult& result) {
+  const event::RankReport* worst = Worst(ranks);
+  if (worst != nullptr) result.log_tail = worst->log_tail;
+  if (result.complete && worst->outcome == Outcome::kOk) {
+    result.outcome = Outcome::kOk;  // also where an Abort crossed the last report
+    return;
+  }
+  const bool memory = worst != nullptr && worst->outcome == Outcome::kMemLimit;
+  if (decided.has_value() && !memory) {
+    result.outcome = decided->outcome;
+    result.reason = decided->reason;
+    result.message = decided->message;
+    return;
+  }
+  if (worst == nullptr || worst->outcome == Outcome::kOk) {
+    const auto missing = std::find(ranks.begin(), ranks.end(), nullptr) - ranks.begin();
+    result.outcome = Outcome::kFail;
+    result.reason = reason::kBadOutput;
+    if (members.empty()) return;
+    result.message = fmt::format("{} has no report, so the gang has no result",
+                                 Place(members, static_cast<size_t>(missing)));
+    return;
+  }
+  result.outcome = worst->outcome;
+  result.reason = worst->reason;
+  result.message = worst->message;
+  if (result.reason.empty()) result.reason = reason::kRunnerError;
+  if (members.size() > 1) {
+    result.message = fmt::format("{}: {}", Place(members, worst->rank), worst->message);
+  }
+}
+
+}  // namespace
+
+MergedResult MergeReports(const std::vector<MemberRow>& members,
+                          const std::vector<const event::AttemptReport*>& reports,
+                          const std::optional<Decision>& decided) {
+  MergedResult result;
+  Ranks ranks(members.size(), nullptr);
+  const event::AttemptReport* first = nullptr;  // of the agent of rank 0
+  for (const event::AttemptReport* report : reports) {
+    for (const event::RankReport& rank : report->ranks) {
+      // A rank is believed only from the node that holds it.
+      if (rank.rank >= ranks.size() || members[rank.rank].node != report->node) continue;
+      if (ranks[rank.rank] == nullptr) ranks[rank.rank] = &rank;
+      if (rank.rank == 0) first = report;
+    }
+    if (std::isfinite(report->seconds)) result.seconds = std::max(result.seconds, report->seconds);
+  }
+  result.complete = !ranks.empty() && std::find(ranks.begin(), ranks.end(), nullptr) == ranks.end();
+  if (first != nullptr) {
+    result.record = first->telemetry;
+    result.record.Merge(ranks[0]->fields);
+    result.started_at_unix_ms = first->started_at_unix_ms;
+  }
+  MergeFields(ranks, result.record);
+  MergeTelemetry(reports, result.record);
+  Decide(members, ranks, decided, result);
+  if (result.outcome == Outcome::kOk) {
+    MergeThroughput(ranks, result.record);
+  } else {
+    result.record.Clear(Field::kThroughput);
+  }
+  return result;
+}
+
+}  // namespace assay
