@@ -163,7 +163,9 @@ class SamplingSession final : public TelemetrySession {
     if (!sample.ok()) return;
     if (devices_[index].kind == "mig") {
       // The board's sensors are the parent's, shared by all its slices.
-      *sample = NvmlSample{.memory_used_bytes = sample->memory_used_bytes};
+      NvmlSample of_slice;
+      of_slice.memory_used_bytes = sample->memory_used_bytes;
+      *sample = of_slice;
     }
     MutexLock lock(mutex_);
     statistics_.Add(index, at, *sample);

@@ -24,6 +24,11 @@ struct NvmlMigSlice {
   std::optional<int> sm_count;
 };
 
+struct NvmlPowerLimits {
+  std::optional<double> enforced_watts;
+  std::optional<double> default_watts;
+};
+
 struct NvmlDevice {
   std::string uuid;
   std::string name;
@@ -56,11 +61,6 @@ struct NvmlSample {
   std::optional<uint64_t> memory_used_bytes;
   std::optional<uint64_t> throttle_reasons;  // bits of nvmlClocksEventReasons; see kThrottleIdle
   std::optional<double> energy_joules;       // since the driver was loaded
-};
-
-struct NvmlPowerLimits {
-  std::optional<double> enforced_watts;
-  std::optional<double> default_watts;
 };
 
 // Bit of throttle_reasons that only says that there is no work.

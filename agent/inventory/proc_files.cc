@@ -1,0 +1,163 @@
+#include "agent/inventory/proc_files.h"
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
+namespace assay {
+namespace {
+
+std::string Trimmed(std::string text) {
+  const auto space = [](unsigned char c) { return std::isspace(c) != 0; };
+  while (!text.empty() && space(text.back())) text.pop_back();
+  size_t begin = 0;
+  while (begin < text.size() && space(text[begin])) ++begin;
+  return text.substr(begin);
+}
+
+// Value of "key : value", of the first line whose key is that.
+std::string ValueOf(const std::string& text, const std::string& key, char separator) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t at = line.find(separator);
+    if (at != std::string::npos && Trimmed(line.substr(0, at)) == key) {
+      return Trimmed(line.substr(at + 1));
+    }
+  }
+  return "";
+}
+
+std::optional<uint64_t> NumberOf(const std::string& text) {
+  const std::string trimmed = Trimmed(text);
+  uint64_t value = 0;
+  const char* end = trimmed.data() + trimmed.size();
+  const auto [stop, error] = std::from_chars(trimmed.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+// The least limit in `folder`/`path` and every folder above it up to `folder` itself.
+std::optional<uint64_t> LeastLimit(const std::string& folder, std::string path,
+                                   const std::string& file) {
+  std::optional<uint64_t> least;
+  for (;;) {
+    if (const auto text = ReadFileText(folder + path + "/" + file, 64)) {
+      // "max" is no number; version 1 writes a number near 2^63 for no limit.
+      const auto limit = NumberOf(*text);
+      if (limit && *limit < (uint64_t{1} << 62)) least = std::min(least.value_or(*limit), *limit);
+    }
+    const size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return least;
+    path.resize(slash);
+  }
+}
+
+std::optional<uint64_t> CgroupLimit(const std::string& proc_root, const std::string& sys_root) {
+  std::string unified, memory;
+  std::istringstream lines(ReadFileText(proc_root + "/self/cgroup").value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    // "0::/path" or "9:memory:/path"
+    const size_t first = line.find(':');
+    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    std::string path = line.substr(second + 1);
+    if (path == "/") path.clear();
+    if (controllers.empty()) unified = path;
+    if (controllers == "memory") memory = path;
+  }
+  const auto v2 = LeastLimit(sys_root + "/fs/cgroup", unified, "memory.max");
+  const auto v1 = LeastLimit(sys_root + "/fs/cgroup/memory", memory, "memory.limit_in_bytes");
+  if (v1 && v2) return std::min(*v1, *v2);
+  return v1 ? v1 : v2;
+}
+
+}  // namespace
+
+std::optional<std::string> ReadFileText(const std::string& path, size_t most) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::string text(most, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(most));
+  if (file.bad()) return std::nullopt;
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+std::string CpuModel(const std::string& proc_root) {
+  const std::string text = ReadFileText(proc_root + "/cpuinfo").value_or("");
+  for (const char* key : {"model name", "Hardware"}) {
+    if (std::string value = ValueOf(text, key, ':'); !value.empty()) return value;
+  }
+  const std::string implementer = ValueOf(text, "CPU implementer", ':');
+  const std::string part = ValueOf(text, "CPU part", ':');
+  return implementer.empty() ? "" : "CPU " + implementer + " " + part;
+}
+
+int CpuCount(const std::string& proc_root) {
+  std::istringstream lines(ReadFileText(proc_root + "/cpuinfo", 16 << 20).value_or(""));
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const size_t colon = line.find(':');
+    if (colon != std::string::npos && Trimmed(line.substr(0, colon)) == "processor") ++count;
+  }
+  return count;
+}
+
+uint64_t MachineMemoryBytes(const std::string& proc_root, const std::string& sys_root) {
+  std::string total = ValueOf(ReadFileText(proc_root + "/meminfo").value_or(""), "MemTotal", ':');
+  if (const size_t unit = total.find(" kB"); unit != std::string::npos) total.resize(unit);
+  const uint64_t bytes = NumberOf(total).value_or(0) * 1024;
+  const auto limit = CgroupLimit(proc_root, sys_root);
+  if (limit && (bytes == 0 || *limit < bytes)) return *limit;
+  return bytes;
+}
+
+std::string MachineId(const std::string& etc_root) {
+  return Trimmed(ReadFileText(etc_root + "/machine-id", 256).value_or(""));
+}
+
+std::string BootId(const std::string& proc_root) {
+  return Trimmed(ReadFileText(proc_root + "/sys/kernel/random/boot_id", 256).value_or(""));
+}
+
+std::string OsName(const std::string& etc_root) {
+  std::string name =
+      ValueOf(ReadFileText(etc_root + "/os-release", 65536).value_or(""), "PRETTY_NAME", '=');
+  if (name.size() >= 2 && name.front() == '"' && name.back() == '"') {
+    name = name.substr(1, name.size() - 2);
+  }
+  return name;
+}
+
+int NumaNode(const std::string& sys_root, const std::string& pci_bus_id) {
+  std::string id = pci_bus_id;
+  for (char& c : id) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  // NVML writes the domain with eight digits, sysfs with at least four.
+  const size_t colon = id.find(':');
+  if (colon == 8 && id.starts_with("0000")) id = id.substr(4);
+  if (id.empty() || id.find('/') != std::string::npos || id.find("..") != std::string::npos) {
+    return -1;
+  }
+  const auto text = ReadFileText(sys_root + "/bus/pci/devices/" + id + "/numa_node", 64);
+  const auto node = text ? NumberOf(*text) : std::nullopt;  // the kernel's -1 is no number here
+  return node && *node < 4096 ? static_cast<int>(*node) : -1;
+}
+
+bool HasNvidiaDriver(const std::string& proc_root) {
+  struct stat info{};
+  return stat((proc_root + "/driver/nvidia/version").c_str(), &info) == 0;
+}
+
+std::optional<uint64_t> FileSystemBytes(const std::string& path) {
+  struct statvfs info{};
+  if (statvfs(path.c_str(), &info) != 0) return std::nullopt;
+  return static_cast<uint64_t>(info.f_blocks) * info.f_frsize;
+}
+
+}  // namespace assay

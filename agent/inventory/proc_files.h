@@ -1,0 +1,36 @@
+// What /proc, /sys and /etc say of a machine. Roots are parameters, so that tests use a folder. A
+// file that is missing or odd yields an empty or zero answer, never an error: none is essential.
+// Thread rule: pure but for reading files; any thread.
+#ifndef ASSAY_AGENT_INVENTORY_PROC_FILES_H_
+#define ASSAY_AGENT_INVENTORY_PROC_FILES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace assay {
+
+// At most `most` bytes of a file; nullopt where it cannot be read.
+std::optional<std::string> ReadFileText(const std::string& path, size_t most = 1 << 20);
+
+// "model name" of /proc/cpuinfo, else (Arm) its "Hardware" or "CPU implementer" and "CPU part".
+std::string CpuModel(const std::string& proc_root);
+// Processors that /proc/cpuinfo lists.
+int CpuCount(const std::string& proc_root);
+// MemTotal, or the least memory limit of this process's cgroup and those above it where that is
+// less.
+uint64_t MachineMemoryBytes(const std::string& proc_root, const std::string& sys_root);
+std::string MachineId(const std::string& etc_root);
+std::string BootId(const std::string& proc_root);
+// PRETTY_NAME of /etc/os-release.
+std::string OsName(const std::string& etc_root);
+// NUMA node of a PCI device ("00000000:3B:00.0", NVML's spelling, or sysfs's), -1 where unknown.
+int NumaNode(const std::string& sys_root, const std::string& pci_bus_id);
+// True where an NVIDIA kernel module has left its traces.
+bool HasNvidiaDriver(const std::string& proc_root);
+// Size of the file system at `path`, nullopt where there is none.
+std::optional<uint64_t> FileSystemBytes(const std::string& path);
+
+}  // namespace assay
+
+#endif  // ASSAY_AGENT_INVENTORY_PROC_FILES_H_
