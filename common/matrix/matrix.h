@@ -50,7 +50,7 @@ struct Matrix {
   int64_t repeat = 3;
   std::optional<uint64_t> seed;       // order of cells; drawn and recorded by the run where absent
   std::vector<Spec> specs;            // in the stated order; keys differ; index counts from 0
-  std::vector<std::string> warnings;  // one line each, with a position
+  std::vector<std::string> warnings;  // one line each: FILE: PATH: sentence
 
   uint64_t CellsPerTarget() const { return specs.size() * static_cast<uint64_t>(repeat); }
 };

@@ -22,9 +22,9 @@ struct Limits {
 };
 
 struct Spec {
-  std::string key;      // 16 hex digits (docs/matrix.md says of what)
-  uint32_t index = 0;   // place in the expansion of its matrix, from 0
-  std::string stack;    // empty: the newest stack of the node that can run it
+  std::string key;     // 16 hex digits (docs/matrix.md says of what)
+  uint32_t index = 0;  // place in the expansion of its matrix, from 0
+  std::string stack;   // empty: the newest stack of the node that can run it
   std::string model;
   std::string mode = "train";
   std::string precision = "fp32";
