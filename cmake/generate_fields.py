@@ -6,7 +6,7 @@
   generate_fields.py FIELDS --docs MD --schema JSON --check
                                                         writes nothing; exit 1 where they differ
 
-A wrong entry of the list (unknown type, doubled name, bad spelling) is one line and exit 2.
+A wrong entry of the list (unknown type, doubled name, bad spelling) is one line and exit 1.
 """
 
 import argparse

@@ -174,6 +174,10 @@ std::string RecordToCompactJson(const Record& record) {
 }
 
 absl::StatusOr<Record> RecordFromJson(std::string_view json) {
+  if (json.find('\0') != std::string_view::npos) {
+    // nlohmann's lexer takes it as the end of the text.
+    return absl::InvalidArgumentError("a result record has a NUL byte");
+  }
   RecordReader reader;
   try {
     nlohmann::json::sax_parse(json.begin(), json.end(), &reader);

@@ -1,0 +1,243 @@
+// For each rule a record that just breaks it and one that just does not.
+#include "common/results/rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+using Change = std::pair<Field, Value>;
+
+// A sound measurement of one cold GPU.
+Record Sound(const std::vector<Change>& changes = {}) {
+  Record record;
+  const auto set = [&](Field field, Value value) {
+    ASSERT_TRUE(record.Set(field, std::move(value)).ok());
+  };
+  set(Field::kOutcome, std::string("ok"));
+  set(Field::kThermal, std::string("cold"));
+  set(Field::kThroughput, 812.5);
+  set(Field::kSteps, int64_t{1000});
+  set(Field::kDeviceSteps, int64_t{1000});
+  set(Field::kSamples, int64_t{64000});
+  set(Field::kSeconds, 100.0);
+  set(Field::kHostSeconds, 100.5);
+  set(Field::kSkippedSteps, int64_t{0});
+  set(Field::kStopReason, std::string("confidence"));
+  set(Field::kGpus, int64_t{1});
+  set(Field::kNodes, int64_t{1});
+  set(Field::kWorldSize, int64_t{1});
+  set(Field::kGpuUuids, std::string("GPU-1"));
+  set(Field::kSimulated, false);
+  for (const auto& [field, value] : changes) set(field, value);
+  return record;
+}
+
+std::vector<std::string> FaultsOf(const std::vector<Change>& changes) {
+  return Judge(Sound(changes)).faults;
+}
+
+std::vector<std::string> MarksOf(const std::vector<Change>& changes) {
+  return Judge(Sound(changes)).marks;
+}
+
+TEST(Rules, ASoundMeasurementIsValidWithoutMarks) {
+  Record record = Sound();
+  ApplyRules(record);
+  EXPECT_EQ(record.Text(Field::kVerdict), "valid");
+  EXPECT_TRUE(record.Has(Field::kMarks));
+  EXPECT_THAT(record.List(Field::kMarks), IsEmpty());
+}
+
+TEST(Rules, NoMeasuredStepsIsInvalid) {
+  EXPECT_THAT(FaultsOf({{Field::kSteps, int64_t{0}}, {Field::kDeviceSteps, int64_t{0}}}),
+              ElementsAre("no measured steps"));
+  EXPECT_THAT(FaultsOf({{Field::kSteps, Value()}}), ElementsAre("no measured steps"));
+  EXPECT_THAT(FaultsOf({{Field::kSteps, int64_t{1}}, {Field::kDeviceSteps, int64_t{1}}}),
+              IsEmpty());
+}
+
+// Cases 36 and 45: 0 and -1 are no throughput.
+TEST(Rules, NoThroughputIsInvalid) {
+  EXPECT_THAT(FaultsOf({{Field::kThroughput, 0.0}}), ElementsAre("no throughput above zero"));
+  EXPECT_THAT(FaultsOf({{Field::kThroughput, -1.0}}), ElementsAre("no throughput above zero"));
+  EXPECT_THAT(FaultsOf({{Field::kThroughput, Value()}}), ElementsAre("no throughput above zero"));
+  EXPECT_THAT(FaultsOf({{Field::kThroughput, 0.001}}), IsEmpty());
+}
+
+// Case 27: a clock read before the device is done.
+TEST(Rules, WindowsOverTwoPercentApartAreInvalid) {
+  EXPECT_THAT(FaultsOf({{Field::kHostSeconds, 102.1}}), ElementsAre(HasSubstr("host's clock")));
+  EXPECT_THAT(FaultsOf({{Field::kHostSeconds, 97.9}}), ElementsAre(HasSubstr("host's clock")));
+  EXPECT_THAT(FaultsOf({{Field::kHostSeconds, 101.9}}), IsEmpty());
+  EXPECT_THAT(FaultsOf({{Field::kHostSeconds, 98.1}}), IsEmpty());
+  EXPECT_THAT(FaultsOf({{Field::kSeconds, 0.0}}), ElementsAre(HasSubstr("host's clock")));
+}
+
+TEST(Rules, StepsThatTheDeviceDidNotCountAreInvalid) {
+  EXPECT_THAT(FaultsOf({{Field::kDeviceSteps, int64_t{999}}}),
+              ElementsAre(HasSubstr("counted on the device")));
+  EXPECT_THAT(FaultsOf({{Field::kDeviceSteps, Value()}}), IsEmpty());
+}
+
+TEST(Rules, AWrongWorldSizeIsInvalid) {
+  EXPECT_THAT(FaultsOf({{Field::kGpus, int64_t{2}},
+                        {Field::kNodes, int64_t{2}},
+                        {Field::kWorldSize, int64_t{3}}}),
+              ElementsAre("3 ranks took part, 4 asked for"));
+  EXPECT_THAT(FaultsOf({{Field::kGpus, int64_t{2}},
+                        {Field::kNodes, int64_t{2}},
+                        {Field::kWorldSize, int64_t{4}}}),
+              IsEmpty());
+}
+
+// Case 10: the same GPU twice.
+TEST(Rules, TwoRanksOnOneGpuAreInvalid) {
+  EXPECT_THAT(FaultsOf({{Field::kGpuUuids, std::string("GPU-1;GPU-2;GPU-1")}}),
+              ElementsAre("two ranks on GPU GPU-1"));
+  EXPECT_THAT(FaultsOf({{Field::kGpuUuids, std::string("GPU-1;GPU-2;GPU-3")}}), IsEmpty());
+}
+
+// Case 31: skipped steps.
+TEST(Rules, OverOnePercentSkippedStepsAreInvalid) {
+  EXPECT_THAT(FaultsOf({{Field::kSkippedSteps, int64_t{11}}}),
+              ElementsAre(HasSubstr("skipped by loss scaling")));
+  EXPECT_THAT(FaultsOf({{Field::kSkippedSteps, int64_t{10}}}), IsEmpty());
+}
+
+TEST(Rules, InvalidIsWrittenAsTheVerdict) {
+  Record record = Sound({{Field::kDeviceSteps, int64_t{1}}});
+  ApplyRules(record);
+  EXPECT_EQ(record.Text(Field::kVerdict), "invalid");
+}
+
+TEST(Rules, ACellStoppedByACapIsUnconverged) {
+  EXPECT_THAT(MarksOf({{Field::kStopReason, std::string("max_seconds")}}),
+              ElementsAre("unconverged"));
+  EXPECT_THAT(MarksOf({{Field::kStopReason, std::string("max_steps")}}),
+              ElementsAre("unconverged"));
+  EXPECT_THAT(MarksOf({{Field::kStopReason, Value()}}), IsEmpty());
+}
+
+TEST(Rules, AGpuCellThatAskedToBeSettledIsUnsettled) {
+  EXPECT_THAT(MarksOf({{Field::kThermal, std::string("settled")}}), ElementsAre("unsettled"));
+  EXPECT_THAT(MarksOf({{Field::kThermal, std::string("settled")},
+                       {Field::kGpuUuids, std::string("CPU-1")}}),
+              IsEmpty());
+}
+
+// Case 28: throttled, but present.
+TEST(Rules, ThrottlingInOverFivePercentOfSamplesIsMarked) {
+  EXPECT_THAT(MarksOf({{Field::kThrottleRatio, 0.051}}), ElementsAre("throttled"));
+  EXPECT_THAT(MarksOf({{Field::kThrottleRatio, 0.05}}), IsEmpty());
+  Record record = Sound({{Field::kThrottleRatio, 1.0}});
+  ApplyRules(record);
+  EXPECT_EQ(record.Text(Field::kVerdict), "valid");
+}
+
+// Case 34: enforced 315 W, default 350 W.
+TEST(Rules, APowerLimitBelowTheDefaultIsMarkedWithItsShare) {
+  const std::vector<Change> limited = {{Field::kPowerLimitWatts, 315.0},
+                                       {Field::kPowerLimitDefaultWatts, 350.0}};
+  const Verdict verdict = Judge(Sound(limited));
+  EXPECT_THAT(verdict.marks, ElementsAre("power_limited"));
+  EXPECT_THAT(verdict.notes, ElementsAre("power limited 90 %"));
+  EXPECT_DOUBLE_EQ(*PowerLimitRatio(Sound(limited)), 0.9);
+}
+
+TEST(Rules, APowerLimitAtTheDefaultIsNotMarked) {
+  EXPECT_THAT(MarksOf({{Field::kPowerLimitWatts, 349.0}, {Field::kPowerLimitDefaultWatts, 350.0}}),
+              IsEmpty());
+  EXPECT_THAT(MarksOf({{Field::kPowerLimitWatts, 450.0}, {Field::kPowerLimitDefaultWatts, 350.0}}),
+              IsEmpty());
+}
+
+// Case 37: without a sensor there is nothing to mark and no energy to invent.
+TEST(Rules, AMissingFigureIsNoEvidence) {
+  EXPECT_THAT(MarksOf({{Field::kPowerLimitWatts, 100.0}}), IsEmpty());
+  EXPECT_THAT(MarksOf({{Field::kPowerLimitDefaultWatts, 350.0}}), IsEmpty());
+  EXPECT_THAT(MarksOf({{Field::kPowerLimitWatts, 0.0}, {Field::kPowerLimitDefaultWatts, 350.0}}),
+              IsEmpty());
+  Record record = Sound();
+  ApplyRules(record);
+  EXPECT_FALSE(record.Has(Field::kEnergyPerSampleJoules));
+}
+
+TEST(Rules, AGpuThatOthersUsedIsShared) {
+  EXPECT_THAT(MarksOf({{Field::kDeviceUsedBeforeBytes, kMostUsedBeforeBytes + 1}}),
+              ElementsAre("shared"));
+  EXPECT_THAT(MarksOf({{Field::kDeviceUsedBeforeBytes, kMostUsedBeforeBytes}}), IsEmpty());
+  EXPECT_THAT(MarksOf({{Field::kDeviceUsedBeforeBytes, kMostUsedBeforeBytes + 1},
+                       {Field::kExclusive, std::string("verified")}}),
+              IsEmpty());
+  EXPECT_THAT(MarksOf({{Field::kDeviceUsedBeforeBytes, kMostUsedBeforeBytes + 1},
+                       {Field::kGpuUuids, std::string("CPU-1")}}),
+              IsEmpty());
+}
+
+TEST(Rules, SimulatedFiguresAreMarkedAndNeverUnsettled) {
+  EXPECT_THAT(MarksOf({{Field::kSimulated, true}, {Field::kThermal, std::string("settled")}}),
+              ElementsAre("simulated"));
+}
+
+TEST(Rules, ACellWithoutAMeasurementHasNoVerdict) {
+  for (const char* outcome : {"mem_limit", "fail", "lost", "cancelled"}) {
+    Record record = Sound({{Field::kOutcome, std::string(outcome)}});
+    ApplyRules(record);
+    EXPECT_FALSE(record.Has(Field::kVerdict)) << outcome;
+    EXPECT_FALSE(record.Has(Field::kMarks)) << outcome;
+  }
+  Record pending;
+  ApplyRules(pending);
+  EXPECT_EQ(pending, Record());
+}
+
+TEST(Rules, SimulatedIsMarkedWithoutAMeasurementToo) {
+  Record record = Sound({{Field::kOutcome, std::string("mem_limit")}, {Field::kSimulated, true}});
+  ApplyRules(record);
+  EXPECT_THAT(record.List(Field::kMarks), ElementsAre("simulated"));
+}
+
+TEST(Rules, EnergyPerSampleIsEnergyOverSamples) {
+  Record record = Sound({{Field::kEnergyJoules, 32000.0}});
+  ApplyRules(record);
+  EXPECT_EQ(record.Number(Field::kEnergyPerSampleJoules), 0.5);
+}
+
+TEST(Rules, EnergyWithoutSamplesIsNotKnown) {
+  Record record = Sound({{Field::kEnergyJoules, 32000.0}, {Field::kSamples, int64_t{0}}});
+  ApplyRules(record);
+  EXPECT_FALSE(record.Has(Field::kEnergyPerSampleJoules));
+}
+
+TEST(Rules, StoredVerdictsDoNotCount) {
+  Record record = Sound({{Field::kVerdict, std::string("invalid")},
+                         {Field::kMarks, std::string("suspect")},
+                         {Field::kEnergyPerSampleJoules, 7.0}});
+  ApplyRules(record);
+  EXPECT_EQ(record.Text(Field::kVerdict), "valid");
+  EXPECT_THAT(record.List(Field::kMarks), IsEmpty());
+  EXPECT_FALSE(record.Has(Field::kEnergyPerSampleJoules));
+}
+
+TEST(Rules, ApplyingThemTwiceChangesNothing) {
+  Record once = Sound({{Field::kThrottleRatio, 0.5}, {Field::kEnergyJoules, 1.0}});
+  ApplyRules(once);
+  Record twice = once;
+  ApplyRules(twice);
+  EXPECT_EQ(once, twice);
+}
+
+}  // namespace
+}  // namespace assay
