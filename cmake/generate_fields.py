@@ -78,7 +78,7 @@ def header(schema, fields):
         "};",
         "",
         f"inline constexpr size_t kFieldCount = {len(fields)};",
-        f"inline constexpr int kResultSchema = {schema};",
+        f"inline constexpr int kFieldTableSchema = {schema};",
         "",
         "}  // namespace assay",
         "",
@@ -189,9 +189,9 @@ def main():
     schema, fields = load(args.fields)
 
     outputs = []
-    if args.header:
+    if args.header and not args.check:
         outputs.append((args.header, header(schema, fields)))
-    if args.source:
+    if args.source and not args.check:
         outputs.append((args.source, source(schema, fields)))
     if args.docs:
         outputs.append((args.docs, with_table(args.docs, fields)))
