@@ -1,0 +1,416 @@
+#include "cli/arguments.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <utility>
+
+#include "cli/exit_codes.h"
+#include "cli/printable.h"
+#include "common/text/did_you_mean.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr char kGlobalFooter[] = R"(Exit codes:
+  0    all went well; a cell that did not fit into memory or is unsupported is no failure
+  1    a cell failed, hung, timed out or was lost
+  2    bad input: a matrix file, a flag, an unknown run or cell, a file that cannot be written
+  3    nothing could be run: no coordinator, no agent, or no cell ended ok
+  130  cancelled, here with Ctrl-C or by someone else
+
+Examples:
+  assay plan m.yaml            what would be measured, without a server or a GPU
+  assay run m.yaml             measure it on this machine and print the table
+  assay results last --format csv > table.csv
+  assay show last 7            why cell 7 came out as it did
+
+`assay COMMAND --help` says more about each command.)";
+
+constexpr char kRunFooter[] =
+    R"(The first line on standard output is `run ID` (on standard error with --format json or csv, so that
+standard output holds the document alone). Progress goes to standard error: a block that is redrawn
+on a terminal, else a line for each ended cell and at least one every 10 s. Errors come last.
+
+Run the same command again after an interruption: an unfinished run of the same matrix goes on, no
+finished cell is measured twice. --new starts afresh.
+
+Ctrl-C cancels the run, waits until every process of it is gone and prints what was measured; a
+second Ctrl-C leaves at once.
+
+Examples:
+  assay run m.yaml
+  assay run m.yaml --detach && assay watch last
+  assay run m.yaml --quiet --format json > results.json)";
+
+constexpr char kPlanFooter[] =
+    R"(Needs no server, no GPU and no framework. With --cards or --coordinator it also says which specs
+cannot run there, and why.
+
+Examples:
+  assay plan m.yaml
+  assay plan m.yaml --cards "RTX 3090,RTX 2080 Ti"
+  assay plan --schema > matrix.schema.json      for completion in an editor)";
+
+constexpr char kRunWord[] = "Run: its id, the unique start of an id, or `last`";
+
+struct Named {
+  const char* name;
+  Command command;
+};
+constexpr Named kCommands[] = {
+    {"plan", Command::kPlan},       {"run", Command::kRun},
+    {"watch", Command::kWatch},     {"ls", Command::kLs},
+    {"show", Command::kShow},       {"results", Command::kResults},
+    {"agents", Command::kAgents},   {"cancel", Command::kCancel},
+    {"rerun", Command::kRerun},     {"export", Command::kExport},
+    {"merge", Command::kMerge},     {"reproduce", Command::kReproduce},
+    {"version", Command::kVersion},
+};
+constexpr const char* kLater[] = {"compare", "report", "import", "drain", "certs", "doctor"};
+
+// The tree of options over one Arguments. CLI11 keeps references into it.
+class Parser {
+ public:
+  Parser() {
+    app_.require_subcommand(1, 1);
+    app_.fallthrough();
+    app_.footer(kGlobalFooter);
+    app_.add_option("--state", args_.state.value,
+                    "State directory (ASSAY_STATE; default ~/.local/state/assay)")
+        ->type_name("DIR");
+    app_.add_option("--coordinator", args_.coordinator.value,
+                    "Coordinator to ask (ASSAY_COORDINATOR), HOST:PORT or unix:/PATH;\n"
+                    "default: the one of the state directory, started where needed")
+        ->type_name("ADDR");
+    app_.add_flag("--quiet,-q", args_.quiet, "No progress and no notes, only results and errors");
+    app_.add_flag("--no-color", args_.no_color, "No colour (also with NO_COLOR set)");
+    app_.add_flag("--print-config", args_.print_config,
+                  "Show each setting, where it came from, and leave");
+    app_.add_flag("--version", version_, "Same as `assay version`");
+    AddMatrixCommands();
+    AddRunCommands();
+    AddFileCommands();
+    for (CLI::App* sub : app_.get_subcommands({})) sub->fallthrough();
+  }
+
+  Parsed Parse(const std::vector<std::string>& words) {
+    Parsed parsed;
+    if (parsed.err = WordOfNoCommand(words); !parsed.err.empty()) {
+      parsed.exit_code = kExitBadInput;
+      return parsed;
+    }
+    std::vector<std::string> reversed(words.rbegin(), words.rend());
+    // CLI11 wants a subcommand; these two are questions of their own.
+    const bool question = std::any_of(words.begin(), words.end(), [](const std::string& w) {
+      return w == "--version" || w == "--print-config";
+    });
+    if (question) app_.require_subcommand(0, 1);
+    try {
+      app_.parse(reversed);
+    } catch (const CLI::CallForHelp& help) {
+      parsed.out = app_.help();
+      for (const CLI::App* sub : app_.get_subcommands()) parsed.out = sub->help("assay");
+      return parsed;
+    } catch (const CLI::ParseError& error) {
+      parsed.err = Sentence(error, words);
+      parsed.exit_code = kExitBadInput;
+      return parsed;
+    }
+    return Finish();
+  }
+
+  const CLI::App& app() const { return app_; }
+
+ private:
+  CLI::App* Add(const char* name, const char* doc, const std::string& footer) {
+    CLI::App* sub = app_.add_subcommand(name, doc);
+    sub->footer(footer +
+                "\n\nAlso: --state DIR, --coordinator ADDR, --quiet, --no-color, --print-config"
+                " (assay --help)");
+    return sub;
+  }
+
+  void AddFormat(CLI::App* sub, bool csv) {
+    sub->add_option("--format", format_, "How to print the results")
+        ->type_name(csv ? "table|json|csv" : "table|json");
+    if (!csv) without_csv_.push_back(sub);
+  }
+
+  void AddRunWord(CLI::App* sub) {
+    sub->add_option("RUN", args_.run, kRunWord)->required()->type_name("");
+  }
+
+  void AddMatrixCommands() {
+    CLI::App* plan =
+        Add("plan", "Show what a matrix would measure, without running it", kPlanFooter);
+    plan->add_option("FILE", args_.file, "Matrix file (- for standard input)")->type_name("");
+    plan_cards_ =
+        plan->add_option("--cards", cards_, "Cards to plan for, by name, separated by commas")
+            ->type_name("LIST");
+    plan->add_flag("--schema", args_.schema, "Print the JSON Schema of the matrix file");
+    plan->add_flag("--yes,-y", args_.yes, "Agree to more than 10,000 cells");
+    AddFormat(plan, true);
+
+    CLI::App* run = Add("run", "Run a matrix and print its table", kRunFooter);
+    run->add_option("FILE", args_.file, "Matrix file (- for standard input)")
+        ->required()
+        ->type_name("");
+    run->add_flag("--detach,-d", args_.detach, "Leave as soon as the run is accepted");
+    run->add_flag("--yes,-y", args_.yes, "Agree to more than 10,000 cells");
+    run->add_flag("--new", args_.force_new,
+                  "Start a new run even if the same matrix is unfinished");
+    AddFormat(run, true);
+  }
+
+  void AddRunCommands() {
+    AddRunWord(Add("watch", "Follow a run to its end and print its table",
+                   "Ctrl-C stops watching; the run goes on.\n\nExamples:\n  assay watch last\n"
+                   "  assay watch 01JB  any unique start of an id"));
+    AddFormat(app_.get_subcommand("watch"), true);
+
+    AddFormat(Add("ls", "List the runs, newest first",
+                  "Examples:\n  assay ls\n  assay ls --format json | jq -r '.runs[0].id'"),
+              false);
+
+    CLI::App* show =
+        Add("show", "Show a run, or one cell with its attempts, record and log",
+            "Without a cell: the run's counts and every cell that is not ok, with why.\n"
+            "With a cell: its result with units, each attempt, why it failed and the "
+            "end of its log.\n\nExamples:\n  assay show last\n  assay show last 7");
+    AddRunWord(show);
+    show->add_option("CELL", cell_, "Number of a cell, from 1")->type_name("");
+
+    CLI::App* results = Add("results", "Print the results of a run",
+                            "json and csv have one row for each cell with every field of "
+                            "docs/results.md; the table groups repeats.\n\nExamples:\n"
+                            "  assay results last\n  assay results last --format csv > table.csv");
+    AddRunWord(results);
+    AddFormat(results, true);
+
+    AddFormat(Add("agents", "List the nodes with their cards and stacks",
+                  "Examples:\n  assay agents\n  assay agents --format json"),
+              false);
+
+    AddRunWord(Add("cancel", "Cancel a run and wait until its processes are gone",
+                   "What was measured stays. Ctrl-C stops waiting; the cancel stands.\n\n"
+                   "Example:\n  assay cancel last"));
+
+    CLI::App* rerun = Add("rerun", "Try the failed cells of a run again",
+                          "Cells that ended as fail, hung, timeout, lost or cancelled get a new "
+                          "attempt; what is ok stays.\n\nExample:\n  assay rerun last --failed");
+    AddRunWord(rerun);
+    rerun->add_flag("--failed", args_.failed, "Only what failed (the only choice so far)")
+        ->required();
+    rerun->add_flag("--detach,-d", args_.detach, "Leave as soon as the run is accepted");
+    AddFormat(rerun, true);
+
+    CLI::App* reproduce = Add(
+        "reproduce", "Print the command that runs one cell by hand, without agent or coordinator",
+        "Prints a shell script: the environment, the runner and the exact cell it was given. With "
+        "-o the cell is written to that file.\n\nExamples:\n  assay reproduce last 7\n"
+        "  assay reproduce last 7 | sh\n  assay reproduce last 7 -o cell.json");
+    AddRunWord(reproduce);
+    reproduce->add_option("CELL", cell_, "Number of a cell, from 1")->required()->type_name("");
+    reproduce->add_option("-o,--output", args_.output, "Write the cell file there")
+        ->type_name("FILE");
+  }
+
+  void AddFileCommands() {
+    CLI::App* exported = Add("export", "Write a run with all its attempts to a file",
+                             "The file appears complete or not at all.\n\n"
+                             "Example:\n  assay export last -o night.assay");
+    AddRunWord(exported);
+    exported->add_option("-o,--output", args_.output, "File to write")
+        ->required()
+        ->type_name("FILE");
+
+    CLI::App* merge = Add("merge", "Take the runs of exported files into this state directory",
+                          "Merging a file twice changes nothing.\n\n"
+                          "Example:\n  assay merge night.assay other-site.assay");
+    merge->add_option("FILE", args_.files, "Files written by `assay export`")
+        ->required()
+        ->type_name("");
+
+    AddFormat(Add("version", "Print the version of the program and of its contracts",
+                  "Example:\n  assay version --format json"),
+              false);
+  }
+
+  // CLI11 would call an unknown command an unexpected argument and a global flag before it fine.
+  std::string WordOfNoCommand(const std::vector<std::string>& words) const {
+    for (size_t i = 0; i < words.size(); ++i) {
+      const std::string& word = words[i];
+      if (word == "--state" || word == "--coordinator") {
+        ++i;
+        continue;
+      }
+      if (word.empty() || word[0] == '-') continue;
+      std::vector<std::string> known;
+      for (const Named& named : kCommands) {
+        if (word == named.name) return "";
+        known.emplace_back(named.name);
+      }
+      if (std::find(std::begin(kLater), std::end(kLater), word) != std::end(kLater)) {
+        return fmt::format("'{}' is not offered yet; assay --help lists what is", word);
+      }
+      return fmt::format("there is no command '{}'{}; assay --help lists them", Printable(word),
+                         DidYouMean(word, std::span<const std::string>(known)));
+    }
+    return "";
+  }
+
+  std::string Sentence(const CLI::ParseError& error, const std::vector<std::string>& words) {
+    const CLI::App* sub = &app_;
+    for (const CLI::App* parsed : app_.get_subcommands()) sub = parsed;
+    const std::string where = sub == &app_ ? "assay" : fmt::format("assay {}", sub->get_name());
+    std::string what = Printable(error.what());
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && sub == &app_ &&
+        what.find("subcommand") != std::string::npos) {
+      return "say what to do, for example `assay run m.yaml`; assay --help lists the commands";
+    }
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+      std::vector<std::string> known;
+      for (const CLI::App* app : {sub, const_cast<const CLI::App*>(&app_)}) {
+        for (const CLI::Option* option : app->get_options()) {
+          for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+        }
+      }
+      for (const std::string& word : words) {
+        if (word.size() < 3 || word.compare(0, 2, "--") != 0) continue;
+        const std::string name = word.substr(0, word.find('='));
+        if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+        return fmt::format("{} has no flag {}{}; see {} --help", where, Printable(name),
+                           DidYouMean(name, std::span<const std::string>(known)), where);
+      }
+    }
+    std::replace(what.begin(), what.end(), '\n', ' ');
+    while (!what.empty() && (what.back() == ' ' || what.back() == '.')) what.pop_back();
+    return fmt::format("{}; see {} --help", what, where);
+  }
+
+  Parsed Finish() {
+    Parsed parsed;
+    if (version_) {
+      args_.command = Command::kVersion;
+    }
+    for (const CLI::App* sub : app_.get_subcommands()) {
+      for (const Named& named : kCommands) {
+        if (sub->get_name() == named.name) args_.command = named.command;
+      }
+    }
+    const auto refuse = [&](std::string sentence) {
+      parsed.err = std::move(sentence);
+      parsed.exit_code = kExitBadInput;
+      return parsed;
+    };
+    if (args_.command == Command::kPlan && !args_.print_config && !args_.schema &&
+        args_.file.empty()) {
+      return refuse("FILE is required; see assay plan --help");
+    }
+    if (std::string sentence = TakeWords(); !sentence.empty()) return refuse(sentence);
+    if (args_.detach && args_.format != Format::kTable) {
+      return refuse("--detach prints no results, so --format has no meaning with it");
+    }
+    parsed.arguments = args_;
+    return parsed;
+  }
+
+  // What CLI11 hands over as text, since its own messages for these do not say what is allowed.
+  std::string TakeWords() {
+    const bool csv = std::none_of(without_csv_.begin(), without_csv_.end(),
+                                  [](const CLI::App* sub) { return sub->parsed(); });
+    if (format_ == "table") {
+      args_.format = Format::kTable;
+    } else if (format_ == "json") {
+      args_.format = Format::kJson;
+    } else if (format_ == "csv" && csv) {
+      args_.format = Format::kCsv;
+    } else {
+      return fmt::format("--format takes {}, not '{}'",
+                         csv ? "table, json or csv" : "table or json", Printable(format_));
+    }
+    if (!cell_.empty()) {
+      uint64_t cell = 0;
+      const char* end = cell_.data() + cell_.size();
+      const auto [rest, error] = std::from_chars(cell_.data(), end, cell);
+      if (error != std::errc() || rest != end || cell == 0) {
+        return fmt::format("CELL is a number from 1, not '{}'", Printable(cell_));
+      }
+      args_.cell = cell;
+    }
+    return TakeCards();
+  }
+
+  std::string TakeCards() {
+    for (size_t at = 0; at < cards_.size();) {
+      const size_t comma = std::min(cards_.find(',', at), cards_.size());
+      std::string card = cards_.substr(at, comma - at);
+      card.erase(0, card.find_first_not_of(' '));
+      card.erase(card.find_last_not_of(' ') + 1);
+      if (!card.empty()) args_.cards.push_back(std::move(card));
+      at = comma + 1;
+    }
+    if (plan_cards_->count() > 0 && args_.cards.empty()) return "--cards names no card";
+    return "";
+  }
+
+  CLI::App app_{"Assay measures what GPU cards are worth for training.", "assay"};
+  Arguments args_;
+  bool version_ = false;
+  std::string format_ = "table";
+  std::string cell_;
+  std::string cards_;
+  const CLI::Option* plan_cards_ = nullptr;
+  std::vector<const CLI::App*> without_csv_;
+};
+
+void Resolve(Setting& setting, const char* flag, const char* variable,
+             const std::function<const char*(const char*)>& environment) {
+  if (!setting.value.empty()) {
+    setting.source = flag;
+    return;
+  }
+  const char* value = environment(variable);
+  if (value != nullptr && *value != '\0') {
+    setting = {value, variable};
+  } else {
+    setting.source = "default";
+  }
+}
+
+}  // namespace
+
+Parsed ParseArguments(const std::vector<std::string>& words,
+                      const std::function<const char*(const char*)>& environment) {
+  Parser parser;
+  for (const std::string& word : words) {
+    if (word.find('\0') != std::string::npos) return {std::nullopt, kExitBadInput, "", "NUL"};
+  }
+  if (words.empty()) {
+    return {std::nullopt, kExitBadInput, "", parser.app().help()};
+  }
+  Parsed parsed = parser.Parse(words);
+  if (parsed.arguments) {
+    Arguments& args = *parsed.arguments;
+    Resolve(args.state, "--state", "ASSAY_STATE", environment);
+    Resolve(args.coordinator, "--coordinator", "ASSAY_COORDINATOR", environment);
+    // A plan asks a fleet only when told so on its own command line: it needs no server.
+    args.fleet = args.coordinator.source == "--coordinator";
+    const char* no_color = environment("NO_COLOR");
+    args.no_color = args.no_color || (no_color != nullptr && *no_color != '\0');
+  }
+  return parsed;
+}
+
+std::string_view CommandName(Command command) {
+  for (const Named& named : kCommands) {
+    if (named.command == command) return named.name;
+  }
+  return "";
+}
+
+}  // namespace assay::cli

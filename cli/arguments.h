@@ -1,0 +1,80 @@
+// Arguments: the command line of `assay`, checked.
+//
+// A flag beats the environment, which beats the default; --print-config shows which one won. Pure:
+// reads nothing but what it is given. Thread rule: one owner.
+#ifndef ASSAY_CLI_ARGUMENTS_H_
+#define ASSAY_CLI_ARGUMENTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::cli {
+
+enum class Command {
+  kPlan,
+  kRun,
+  kWatch,
+  kLs,
+  kShow,
+  kResults,
+  kAgents,
+  kCancel,
+  kRerun,
+  kExport,
+  kMerge,
+  kReproduce,
+  kVersion,
+};
+
+enum class Format { kTable, kJson, kCsv };
+
+struct Setting {
+  std::string value;
+  std::string source;  // "--state", "ASSAY_STATE", "default"
+};
+
+struct Arguments {
+  Command command = Command::kVersion;
+  Setting state;        // empty value: ResolveStateDir's default
+  Setting coordinator;  // empty value: local mode
+  bool quiet = false;
+  bool no_color = false;
+  bool print_config = false;
+
+  Format format = Format::kTable;
+  std::string file;                // plan, run: the matrix
+  std::string run;                 // id, unique prefix or "last"
+  std::optional<uint64_t> cell;    // show, reproduce
+  std::vector<std::string> files;  // merge
+  std::string output;              // export, reproduce: -o
+  std::vector<std::string> cards;  // plan --cards
+  bool fleet = false;              // plan --coordinator was given (or ASSAY_COORDINATOR)
+  bool schema = false;             // plan --schema
+  bool detach = false;             // run, rerun
+  bool yes = false;                // plan, run
+  bool force_new = false;          // run --new
+  bool failed = false;             // rerun --failed
+
+  bool LocalMode() const { return coordinator.value.empty(); }
+};
+
+struct Parsed {
+  std::optional<Arguments> arguments;  // empty: print the texts and leave with `exit_code`
+  int exit_code = 0;
+  std::string out;  // help
+  std::string err;  // one sentence
+};
+
+// `words` without the program's name. `environment` gives a variable or nullptr.
+Parsed ParseArguments(const std::vector<std::string>& words,
+                      const std::function<const char*(const char*)>& environment);
+
+std::string_view CommandName(Command command);
+
+}  // namespace assay::cli
+
+#endif  // ASSAY_CLI_ARGUMENTS_H_

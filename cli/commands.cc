@@ -1,0 +1,96 @@
+#include "cli/commands.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+#include "cli/exit_codes.h"
+#include "cli/fitted_table.h"
+#include "cli/printable.h"
+#include "cli/result_table.h"
+#include "common/matrix/matrix.h"
+#include "common/results/csv.h"
+#include "common/results/json.h"
+#include "common/results/summary.h"
+#include "common/results/timestamp.h"
+#include "common/status/status.h"
+
+namespace assay::cli {
+
+int FailCommand(CommandContext& context, const absl::Status& status) {
+  std::string sentence = Message(status);
+  if (sentence.empty()) sentence = "the coordinator gave no reason (" + status.ToString() + ")";
+  context.output.Error(sentence);
+  return ExitCodeOfError(status);
+}
+
+Session MakeSession(const CommandContext& context, int interrupt_fd) {
+  ConnectionOptions options;
+  options.state_dir = context.state_dir;
+  options.coordinator = context.args.coordinator.value;
+  options.interrupt_fd = interrupt_fd;
+  return Session(Connection(std::move(options)));
+}
+
+void PrintResults(CommandContext& context, std::span<const Record> records) {
+  Output& output = context.output;
+  if (context.args.format == Format::kJson) {
+    output.Out(WriteResultsJson(records));
+    return;
+  }
+  if (context.args.format == Format::kCsv) {
+    output.Out(WriteResultsCsv(records));
+    return;
+  }
+  output.Out(ResultTable(records, TableWidth(output.out_fd()), output.out_color()));
+  std::vector<Outcome> outcomes;
+  size_t pending = 0;
+  bool simulated = false;
+  for (const Record& record : records) {
+    const auto outcome = OutcomeFromName(record.Text(Field::kOutcome));
+    if (outcome) outcomes.push_back(*outcome);
+    pending += outcome ? 0 : 1;
+    simulated = simulated || record.Flag(Field::kSimulated).value_or(false);
+  }
+  if (records.empty()) return;
+  std::string line = fmt::format("{} cells: {}", records.size(),
+                                 outcomes.empty() ? "" : assay::OutcomeCounts(outcomes));
+  if (pending > 0) line += fmt::format("{}{} not done", outcomes.empty() ? "" : ", ", pending);
+  if (simulated) line += "; simulated figures, not measured ones";
+  output.Out(line + "\n");
+}
+
+void PrintNote(CommandContext& context, const std::string& sentence) {
+  if (!context.args.quiet) context.output.Err(Printable(sentence) + "\n");
+}
+
+std::string TimeText(int64_t unix_ms) {
+  if (unix_ms <= 0) return "";
+  // Year 9999: what a broken peer sends must not overflow the calendar.
+  const int64_t most = int64_t{253'402'300'799'999};
+  return FormatTimestamp(WallTime(std::chrono::milliseconds(std::min(unix_ms, most))));
+}
+
+absl::StatusOr<std::string> ReadMatrixText(const std::string& file) {
+  if (file != "-") return ReadMatrixFile(file);
+  std::string text;
+  char buffer[65536];
+  while (text.size() <= kMaxMatrixBytes) {
+    const ssize_t got = read(STDIN_FILENO, buffer, sizeof buffer);
+    if (got == 0) return text;
+    if (got > 0) {
+      text.append(buffer, static_cast<size_t>(got));
+    } else if (errno != EINTR) {
+      return ErrnoStatus(errno, "cannot read the matrix from standard input");
+    }
+  }
+  return absl::InvalidArgumentError(
+      fmt::format("the matrix on standard input is larger than {} bytes", kMaxMatrixBytes));
+}
+
+std::string MatrixFileName(const std::string& file) { return file == "-" ? "<stdin>" : file; }
+
+}  // namespace assay::cli

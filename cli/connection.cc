@@ -1,0 +1,125 @@
+#include "cli/connection.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "cli/grpc_control.h"
+#include "common/net/state_dir.h"
+#include "common/status/status.h"
+
+namespace assay::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A coordinator whose lock another held, which then left, is worth a second start; one that fails
+// for a reason of its own fails again.
+constexpr int kMostStarts = 2;
+constexpr milliseconds kFirstPause{10};
+constexpr milliseconds kLongestPause{200};
+
+bool IsAlive(int64_t pid) {
+  return pid > 0 && (kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM);
+}
+
+// The exit status once the child has ended.
+std::optional<int> Reap(pid_t pid) {
+  int status = 0;
+  const pid_t ended = waitpid(pid, &status, WNOHANG);
+  if (ended == 0) return std::nullopt;
+  return status;
+}
+
+std::string EndText(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {}", WTERMSIG(status));
+  return fmt::format("ended with exit code {}", WEXITSTATUS(status));
+}
+
+std::string WithLog(std::string sentence, const std::string& state_dir, int64_t offset) {
+  const std::string tail = LogTail(state_dir, offset);
+  if (tail.empty()) return sentence + fmt::format("; its log is {}/coordinator.log", state_dir);
+  return sentence + fmt::format("; the end of {}/coordinator.log:\n{}", state_dir, tail);
+}
+
+}  // namespace
+
+ConnectionPorts SystemPorts() { return {MakeGrpcControl, StartLocalCoordinator}; }
+
+absl::StatusOr<std::unique_ptr<Control>> Connection::Open(const std::string& address) {
+  ASSAY_ASSIGN_OR_RETURN(auto control, ports_.open(address));
+  ASSAY_ASSIGN_OR_RETURN(info_, control->GetInfo());
+  return control;
+}
+
+absl::StatusOr<std::unique_ptr<Control>> Connection::OpenEndpoint() {
+  const auto endpoint = ReadEndpoint(options_.state_dir);
+  if (!endpoint.ok()) return absl::UnavailableError(Message(endpoint.status()));
+  if (!IsAlive(endpoint->pid)) return absl::UnavailableError("its process is gone");
+  auto control = Open(endpoint->address);
+  // Whatever is wrong with a file that a crash may have left behind is a reason to start anew.
+  if (!control.ok()) return absl::UnavailableError(Message(control.status()));
+  return control;
+}
+
+absl::StatusOr<std::unique_ptr<Control>> Connection::Connect() {
+  if (local()) return ConnectLocal();
+  auto control = Open(options_.coordinator);
+  if (control.ok() || control.status().code() == absl::StatusCode::kInvalidArgument) return control;
+  return absl::UnavailableError(fmt::format("no coordinator answers at {}: {}",
+                                            options_.coordinator, Message(control.status())));
+}
+
+absl::StatusOr<std::unique_ptr<Control>> Connection::ConnectLocal() {
+  ASSAY_RETURN_IF_ERROR(CreateStateDir(options_.state_dir));
+  const BootTime deadline = BootClock::now() + options_.start_limit;
+  std::optional<StartedProgram> started;
+  int64_t log_offset = 0;
+  int starts = 0;
+  milliseconds pause = kFirstPause;
+  while (true) {
+    auto control = OpenEndpoint();
+    if (control.ok()) return control;
+    std::string end_text;
+    if (started) {
+      if (const auto status = Reap(started->pid)) {
+        end_text = EndText(*status);
+        started.reset();
+      }
+    }
+    if (!started && !StateLock::IsHeld(options_.state_dir)) {
+      if (starts == kMostStarts) {
+        // One that ended between the first look and this one may have answered another command.
+        return absl::UnavailableError(
+            WithLog(fmt::format("the coordinator of {} could not be started: it {}",
+                                options_.state_dir, end_text.empty() ? "ended" : end_text),
+                    options_.state_dir, log_offset));
+      }
+      ASSAY_ASSIGN_OR_RETURN(started, ports_.start(options_.state_dir));
+      log_offset = started->log_offset;
+      ++starts;
+      pause = kFirstPause;
+    }
+    if (BootClock::now() >= deadline) {
+      return absl::UnavailableError(WithLog(
+          fmt::format("the coordinator of {} did not answer within {} s ({})", options_.state_dir,
+                      options_.start_limit.count(), Message(control.status())),
+          options_.state_dir, log_offset));
+    }
+    if (!Sleep(pause)) return absl::CancelledError("interrupted before a coordinator answered");
+    pause = std::min(pause * 2, kLongestPause);
+  }
+}
+
+bool Connection::Sleep(milliseconds time) const {
+  pollfd interrupt{options_.interrupt_fd, POLLIN, 0};
+  const int ready =
+      poll(&interrupt, options_.interrupt_fd >= 0 ? 1 : 0, static_cast<int>(time.count()));
+  return !(ready > 0 && (interrupt.revents & POLLIN) != 0);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,189 @@
+// export, merge and reproduce: what leaves and enters a state directory as files.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/new_file.h"
+#include "cli/printable.h"
+#include "cli/result_table.h"
+#include "common/net/sibling.h"
+#include "common/status/status.h"
+
+namespace assay::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kChunkBytes = 512 << 10;
+
+class File {
+ public:
+  explicit File(int fd) : fd_(fd) {}
+  ~File() {
+    if (fd_ >= 0) close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+absl::Status ExportTo(Session& session, const std::string& run, const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(NewFile file, NewFile::Create(path));
+  ASSAY_RETURN_IF_ERROR(
+      session.control().Export(run, [&](std::string_view data) { return file.Append(data); }));
+  return file.Commit();
+}
+
+absl::StatusOr<MergeResult> MergeFrom(Control& control, const std::string& path) {
+  const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.fd() < 0) return ErrnoStatus(errno, fmt::format("cannot read {}", path));
+  struct stat info = {};
+  if (fstat(file.fd(), &info) == 0 && S_ISDIR(info.st_mode)) {
+    return absl::InvalidArgumentError(fmt::format("cannot read {}: it is a folder", path));
+  }
+  auto merged = control.Merge([&]() -> absl::StatusOr<std::string> {
+    std::string data(kChunkBytes, '\0');
+    ssize_t got = -1;
+    do {
+      got = read(file.fd(), data.data(), data.size());
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) return ErrnoStatus(errno, fmt::format("cannot read {}", path));
+    data.resize(static_cast<size_t>(got));
+    return data;
+  });
+  if (merged.ok() || Message(merged.status()).find(path) != std::string::npos) return merged;
+  return absl::Status(merged.status().code(),
+                      fmt::format("{} was not merged: {}", path, Message(merged.status())));
+}
+
+// What was run by rank 0 of the attempt that counts, else of the last one that was started.
+const AttemptDetail* ChooseAttempt(const CellDetail& detail) {
+  const AttemptDetail* chosen = nullptr;
+  for (const AttemptDetail& attempt : detail.attempts) {
+    if (attempt.cell_file.empty()) continue;
+    if (chosen == nullptr || attempt.counted || !chosen->counted) chosen = &attempt;
+  }
+  return chosen;
+}
+
+// Absolute path of the runner here: as the agent named it, or the one beside this program.
+std::string RunnerPath(const std::string& runner) {
+  if (runner.find('/') != std::string::npos && access(runner.c_str(), X_OK) == 0) return runner;
+  const std::string name = runner.substr(runner.rfind('/') + 1);
+  const auto sibling = SiblingProgram(name);
+  return sibling.ok() ? *sibling : runner;
+}
+
+std::string EnvironmentText(const AttemptDetail& attempt, const Json& cell) {
+  // A stored file may hold anything: value() would throw for another type.
+  const auto device = cell.find("device");
+  std::string kind;
+  if (device != cell.end() && device->is_object()) {
+    const auto found = device->find("kind");
+    if (found != device->end() && found->is_string()) kind = found->get<std::string>();
+  }
+  if (kind != "cuda") return "";
+  std::string uuids;
+  for (const std::string& uuid : attempt.gpu_uuids) uuids += (uuids.empty() ? "" : ",") + uuid;
+  return fmt::format("CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={} ",
+                     ShellQuoted(Printable(uuids)));
+}
+
+struct Reproduction {
+  std::string cell_json;  // one line of ASCII
+  std::string script;     // what a shell runs
+};
+
+absl::StatusOr<Reproduction> Reproduce(const CellDetail& detail, const std::string& output) {
+  const AttemptDetail* attempt = ChooseAttempt(detail);
+  if (attempt == nullptr) {
+    return absl::FailedPreconditionError(fmt::format(
+        "cell {} was never given to a runner, so there is no command to show", detail.cell));
+  }
+  Json cell = Json::parse(attempt->cell_file, nullptr, /*allow_exceptions=*/false);
+  if (!cell.is_object()) {
+    return absl::DataLossError(
+        fmt::format("the stored cell file of attempt {} is no JSON object", attempt->attempt));
+  }
+  // By hand nobody spawned it at that time; a stale value would come out as an hour of start-up.
+  if (cell.contains("spawned_at_boot_ns")) cell["spawned_at_boot_ns"] = 0;
+  Reproduction made;
+  made.cell_json = cell.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  std::string script =
+      fmt::format("# cell {} of run {}, attempt {}: {}\n", detail.cell, Printable(detail.run),
+                  Printable(attempt->attempt), CellLabel(detail.record));
+  const auto world = cell.find("world_size");
+  if (world != cell.end() && world->is_number_integer() && *world > 1) {
+    script += fmt::format(
+        "# This is rank 0 of {}; it waits for the other ranks, which need the same "
+        "cell with their own rank.\n",
+        world->dump());
+  }
+  const std::string runner = attempt->runner.empty() ? "assay-train" : attempt->runner;
+  const std::string command =
+      EnvironmentText(*attempt, cell) + ShellQuoted(Printable(RunnerPath(runner)));
+  if (output.empty()) {
+    script += fmt::format("{} --cell - --records - <<'END_OF_CELL'\n{}\nEND_OF_CELL\n", command,
+                          made.cell_json);
+  } else {
+    script += fmt::format("{} --cell {} --records -\n", command, ShellQuoted(output));
+  }
+  made.script = std::move(script);
+  return made;
+}
+
+}  // namespace
+
+int ExportCommand(CommandContext& context) {
+  Session session = MakeSession(context);
+  if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
+  const absl::Status status = ExportTo(session, context.args.run, context.args.output);
+  if (!status.ok()) return FailCommand(context, status);
+  PrintNote(context, fmt::format("written to {}", context.args.output));
+  return kExitOk;
+}
+
+int MergeCommand(CommandContext& context) {
+  Session session = MakeSession(context);
+  if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
+  for (const std::string& path : context.args.files) {
+    const auto merged = session.Call([&](Control& control) { return MergeFrom(control, path); });
+    if (!merged.ok()) return FailCommand(context, merged.status());
+    std::string runs;
+    for (const std::string& run : merged->runs) runs += " " + Printable(run);
+    context.output.Out(fmt::format("{}: run{}, {} attempts new, {} known before\n", Printable(path),
+                                   runs.empty() ? " none" : runs, merged->attempts_new,
+                                   merged->attempts_known));
+  }
+  return kExitOk;
+}
+
+int ReproduceCommand(CommandContext& context) {
+  Session session = MakeSession(context);
+  if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
+  const auto detail = session.Call(
+      [&](Control& control) { return control.GetCell(context.args.run, *context.args.cell); });
+  if (!detail.ok()) return FailCommand(context, detail.status());
+  const auto made = Reproduce(*detail, context.args.output);
+  if (!made.ok()) return FailCommand(context, made.status());
+  if (!context.args.output.empty()) {
+    auto file = NewFile::Create(context.args.output);
+    absl::Status status = file.status();
+    if (status.ok()) status = file->Append(made->cell_json + "\n");
+    if (status.ok()) status = file->Commit();
+    if (!status.ok()) return FailCommand(context, status);
+  }
+  context.output.Out(made->script);
+  return kExitOk;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,154 @@
+#include "cli/follow.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "common/status/status.h"
+
+namespace assay::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kTick{250};  // of the block's clock, and of the look at a lost signal
+// A coordinator that stood this long was no part of the last loss: tries are counted anew.
+constexpr std::chrono::seconds kStands{20};
+
+class Follower {
+ public:
+  Follower(Session& session, std::string run, const FollowOptions& options, ProgressView& view,
+           const Clock& clock)
+      : session_(session), run_(std::move(run)), options_(options), view_(view), clock_(clock) {}
+
+  FollowResult Run() {
+    watch_ = session_.control().Watch(run_);
+    connected_ = clock_.Now();
+    while (!done_) {
+      TakeUpdates();
+      if (!done_) TakeEnd();
+      if (!done_) Wait();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void TakeUpdates() {
+    while (auto update = watch_->Take()) {
+      view_.Update(*update);
+      // A prefix or `last` may mean another run later: go on with what it meant first.
+      if (!update->run.empty()) run_ = update->run;
+      const bool final = update->final;
+      result_.last = std::move(*update);
+      if (final) {
+        done_ = true;
+        return;
+      }
+    }
+  }
+
+  void TakeEnd() {
+    const auto end = watch_->Ended();
+    if (!end) return;
+    if (!end->ok() && !IsLost(*end)) {
+      result_.status = *end;
+      done_ = true;
+      return;
+    }
+    // An orderly end before the final update is a coordinator that shuts down.
+    Reconnect(end->ok() ? absl::UnavailableError("the coordinator ended the connection") : *end);
+  }
+
+  void Reconnect(absl::Status status) {
+    if (clock_.Now() - connected_ >= kStands) tries_ = 0;
+    view_.Note("the coordinator went away (" + Message(status) + "); connecting again");
+    watch_.reset();
+    while (tries_ < options_.most_tries) {
+      milliseconds pause = options_.first_pause * (1 << std::min(tries_, 6));
+      ++tries_;
+      if (!WaitForInterrupt(pause)) return;
+      status = session_.Open();
+      if (status.ok()) {
+        connected_ = clock_.Now();
+        // Whether the cancel was durable before the loss is not known; once more does no harm.
+        if (cancelling_) (void)session_.control().Cancel(run_);
+        watch_ = session_.control().Watch(run_);
+        return;
+      }
+      if (status.code() == absl::StatusCode::kCancelled) break;
+    }
+    result_.status = status.code() == absl::StatusCode::kCancelled
+                         ? status
+                         : absl::UnavailableError(fmt::format(
+                               "run {} was left, since its coordinator cannot be reached: {}", run_,
+                               Message(status)));
+    done_ = true;
+  }
+
+  // False when the wait ended the following (a Ctrl-C with nobody to ask).
+  bool WaitForInterrupt(milliseconds time) {
+    pollfd interrupt{interrupt_fd(), POLLIN, 0};
+    if (poll(&interrupt, interrupt_fd() >= 0 ? 1 : 0, static_cast<int>(time.count())) > 0) {
+      result_.interrupted = true;
+      result_.status = absl::CancelledError(fmt::format(
+          "interrupted while the coordinator of run {} was away; the run was not cancelled", run_));
+      done_ = true;
+      return false;
+    }
+    return true;
+  }
+
+  void Wait() {
+    pollfd ready[2] = {{watch_->ready_fd(), POLLIN, 0}, {interrupt_fd(), POLLIN, 0}};
+    const nfds_t count = interrupt_fd() >= 0 ? 2 : 1;
+    if (poll(ready, count, static_cast<int>(kTick.count())) > 0 && count == 2 &&
+        (ready[1].revents & POLLIN) != 0) {
+      Interrupted();
+    }
+    view_.Tick();
+  }
+
+  void Interrupted() {
+    result_.interrupted = true;
+    if (options_.on_interrupt == OnInterrupt::kLeave) {
+      done_ = true;
+      return;
+    }
+    cancelling_ = true;
+    view_.Note("cancelling; waiting until every process is gone (Ctrl-C again leaves at once)");
+    const auto state = session_.Call([&](Control& control) { return control.Cancel(run_); });
+    // FailedPrecondition: it ended by itself in the same moment, and Watch says so.
+    if (!state.ok() && state.status().code() != absl::StatusCode::kFailedPrecondition &&
+        !IsLost(state.status())) {
+      result_.status = state.status();
+      done_ = true;
+    }
+  }
+
+  // After the first Ctrl-C its descriptor stays readable: it is looked at no more.
+  int interrupt_fd() const { return cancelling_ ? -1 : options_.interrupt_fd; }
+
+  Session& session_;
+  std::string run_;
+  const FollowOptions& options_;
+  ProgressView& view_;
+  const Clock& clock_;
+  std::unique_ptr<RunWatch> watch_;
+  BootTime connected_;
+  int tries_ = 0;
+  bool cancelling_ = false;
+  bool done_ = false;
+  FollowResult result_;
+};
+
+}  // namespace
+
+FollowResult Follow(Session& session, const std::string& run, const FollowOptions& options,
+                    ProgressView& view, const Clock& clock) {
+  return Follower(session, run, options, view, clock).Run();
+}
+
+}  // namespace assay::cli

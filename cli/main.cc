@@ -1,0 +1,130 @@
+// assay: the command line of Assay (docs/architecture.md).
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/output.h"
+#include "cli/signals.h"
+#include "common/clock/clock.h"
+#include "common/net/state_dir.h"
+#include "common/status/status.h"
+
+namespace assay::cli {
+namespace {
+
+// A descriptor that the caller closed would be given to the next file or socket, and output would
+// go there. Standard output opened for reading fails on write, as a closed one should.
+void HoldStandardDescriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) {
+      (void)open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+    }
+  }
+}
+
+int PrintConfig(CommandContext& context) {
+  const Arguments& args = context.args;
+  const auto line = [&](const char* name, const std::string& value, const std::string& source) {
+    context.output.Out(fmt::format("{:<12} {}  ({})\n", name, value.empty() ? "-" : value, source));
+  };
+  line("state", context.state_dir, args.state.source);
+  line("coordinator", args.LocalMode() ? "local" : args.coordinator.value, args.coordinator.source);
+  line("color", context.output.out_color() ? "yes" : "no", "terminal, --no-color, NO_COLOR, TERM");
+  return kExitOk;
+}
+
+int Dispatch(CommandContext& context) {
+  if (context.args.print_config) return PrintConfig(context);
+  switch (context.args.command) {
+    case Command::kPlan:
+      return PlanCommand(context);
+    case Command::kRun:
+      return RunCommand(context);
+    case Command::kWatch:
+      return WatchCommand(context);
+    case Command::kLs:
+      return LsCommand(context);
+    case Command::kShow:
+      return ShowCommand(context);
+    case Command::kResults:
+      return ResultsCommand(context);
+    case Command::kAgents:
+      return AgentsCommand(context);
+    case Command::kCancel:
+      return CancelCommand(context);
+    case Command::kRerun:
+      return RerunCommand(context);
+    case Command::kExport:
+      return ExportCommand(context);
+    case Command::kMerge:
+      return MergeCommand(context);
+    case Command::kReproduce:
+      return ReproduceCommand(context);
+    case Command::kVersion:
+      return VersionCommand(context);
+  }
+  return kExitBadInput;
+}
+
+// True for commands that never look at a state directory, and so run without HOME.
+bool NeedsNoState(const Arguments& args) {
+  return args.command == Command::kVersion || (args.command == Command::kPlan && !args.fleet) ||
+         !args.LocalMode();
+}
+
+int Main(const std::vector<std::string>& words) {
+  const Parsed parsed =
+      ParseArguments(words, [](const char* name) -> const char* { return std::getenv(name); });
+  const bool no_color = parsed.arguments && parsed.arguments->no_color;
+  Output output(STDOUT_FILENO, STDERR_FILENO, WantsColor(STDOUT_FILENO, no_color),
+                WantsColor(STDERR_FILENO, no_color));
+  int code = parsed.exit_code;
+  if (parsed.arguments) {
+    const SystemClock clock;
+    const auto state_dir = ResolveStateDir(parsed.arguments->state.value);
+    CommandContext context{*parsed.arguments, output, clock, state_dir.ok() ? *state_dir : ""};
+    if (!state_dir.ok() && !NeedsNoState(*parsed.arguments)) {
+      code = FailCommand(context, state_dir.status());
+    } else {
+      code = Dispatch(context);
+    }
+  } else {
+    output.Out(parsed.out);
+    if (!parsed.err.empty()) output.Error(parsed.err);
+  }
+  absl::Status written = output.out_status();
+  // Some file systems tell of a full disk only here.
+  if (written.ok() && close(STDOUT_FILENO) != 0 && errno != EBADF && errno != EPIPE) {
+    written = ErrnoStatus(errno, "cannot write to standard output");
+  }
+  if (!written.ok()) {
+    output.Error(Message(written));
+    if (code == kExitOk) code = kExitBadInput;
+  }
+  return code;
+}
+
+}  // namespace
+}  // namespace assay::cli
+
+int main(int argc, char** argv) {
+  assay::cli::HoldStandardDescriptors();
+  assay::cli::IgnoreSigpipe();
+  try {
+    return assay::cli::Main(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+  } catch (const std::exception& error) {
+    // Out of memory, or a library's surprise: a sentence instead of an abort.
+    fmt::print(stderr, "assay: {}\n", error.what());
+    return assay::cli::kExitBadInput;
+  }
+}

@@ -1,0 +1,239 @@
+// run, rerun, watch and cancel: the commands that follow a run.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/follow.h"
+#include "cli/printable.h"
+#include "cli/progress.h"
+#include "cli/result_table.h"
+#include "common/ids/ids.h"
+#include "common/matrix/matrix.h"
+#include "common/results/outcome.h"
+#include "common/results/summary.h"
+#include "common/status/status.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr size_t kMostFailures = 10;  // told one by one at the end; `show` has all
+
+// Where the block is drawn: the terminal of standard error, or -1.
+int BlockTerminal(const CommandContext& context) {
+  const int fd = context.output.err_fd();
+  const char* term = getenv("TERM");
+  const bool dumb = term == nullptr || *term == '\0' || std::string_view(term) == "dumb";
+  return !context.args.quiet && !dumb && isatty(fd) != 0 ? fd : -1;
+}
+
+std::unique_ptr<ProgressView> MakeView(CommandContext& context, int terminal) {
+  if (context.args.quiet) return std::make_unique<QuietView>();
+  const TextSink sink = [&output = context.output](std::string_view text) { output.Err(text); };
+  if (terminal < 0) return std::make_unique<LineView>(sink, context.clock);
+  return std::make_unique<BlockView>(
+      sink, [terminal] { return SizeOf(terminal); }, context.output.err_color(), context.clock);
+}
+
+void PrintRunLine(CommandContext& context, const std::string& run) {
+  const std::string line = fmt::format("run {}\n", Printable(run));
+  // A document on standard output must be a document.
+  if (context.args.format == Format::kTable) {
+    context.output.Out(line);
+  } else {
+    context.output.Err(line);
+  }
+}
+
+// What went wrong, last and on standard error; the exit code.
+int PrintEnd(CommandContext& context, const std::string& run, std::span<const Record> records,
+             const RunUpdate& last) {
+  std::vector<Outcome> outcomes;
+  std::vector<std::string> failures;
+  std::string first_other;
+  for (const Record& record : records) {
+    const auto outcome = OutcomeFromName(record.Text(Field::kOutcome));
+    if (!outcome) continue;
+    outcomes.push_back(*outcome);
+    const std::string why = fmt::format(
+        "cell {} ({}): {}, {}{}{}", record.Integer(Field::kCell).value_or(0), CellLabel(record),
+        OutcomeName(*outcome), Printable(record.Text(Field::kReason)),
+        record.Has(Field::kMessage) ? ": " : "", Printable(record.Text(Field::kMessage)));
+    if (IsFailure(*outcome)) failures.push_back(why);
+    if (first_other.empty() && *outcome != Outcome::kOk) first_other = why;
+  }
+  int code = RunExitCode(outcomes);
+  if (last.state == "cancelled") code = kExitCancelled;
+  for (size_t i = 0; i < failures.size() && i < kMostFailures; ++i) {
+    context.output.Error(failures[i]);
+  }
+  if (failures.size() > kMostFailures) {
+    context.output.Error(fmt::format("and {} more; `assay show {}` has all",
+                                     failures.size() - kMostFailures, Printable(run)));
+  }
+  if (code == kExitNothingRun) {
+    std::string why = first_other.empty() ? last.waiting_for : first_other;
+    if (why.empty()) why = "no cell was bound to a target; `assay agents` shows what there is";
+    context.output.Error(fmt::format("nothing was measured: {}", why));
+  } else if (code == kExitCancelled) {
+    context.output.Error(fmt::format("run {} was cancelled", Printable(run)));
+  }
+  return code;
+}
+
+// Follows the run, prints its results and gives the exit code.
+int FollowAndPrint(CommandContext& context, Session& session, Signals& signals, int terminal,
+                   const std::string& run, OnInterrupt on_interrupt) {
+  const std::string shown = Printable(run);
+  signals.SetLeaveNote(
+      on_interrupt == OnInterrupt::kLeave
+          ? ""
+          : fmt::format("\nassay: left at once; the coordinator goes on cancelling run {}; `assay "
+                        "watch {}` says when it is done\n",
+                        shown, shown));
+  FollowOptions options;
+  options.on_interrupt = on_interrupt;
+  options.interrupt_fd = signals.interrupt_fd();
+  const std::unique_ptr<ProgressView> view = MakeView(context, terminal);
+  signals.HideCursor();
+  const FollowResult followed = Follow(session, run, options, *view, context.clock);
+  view->Finish();
+  signals.ShowCursor();
+  const std::string id = followed.last ? followed.last->run : run;
+  if (!followed.status.ok()) {
+    if (IsLost(followed.status)) {
+      context.output.Error(
+          fmt::format("{}\nthe results so far are kept; run the same command again "
+                      "to go on",
+                      Message(followed.status)));
+      return followed.interrupted ? kExitCancelled : kExitNothingRun;
+    }
+    return FailCommand(context, followed.status);
+  }
+  if (followed.interrupted && on_interrupt == OnInterrupt::kLeave) {
+    context.output.Error(
+        fmt::format("stopped watching; run {} goes on (`assay watch {}`, `assay "
+                    "cancel {}`)",
+                    Printable(id), Printable(id), Printable(id)));
+    return kExitCancelled;
+  }
+  const auto records = session.Call([&](Control& control) { return control.GetResults(id); });
+  if (!records.ok()) return FailCommand(context, records.status());
+  PrintResults(context, *records);
+  const int code = PrintEnd(context, id, *records, *followed.last);
+  return followed.interrupted ? kExitCancelled : code;
+}
+
+// Of a run that was accepted: its line, notes, and what comes after.
+int AfterSubmit(CommandContext& context, Session& session, Signals& signals, int terminal,
+                const SubmitResult& submitted, const std::vector<std::string>& told) {
+  PrintRunLine(context, submitted.run);
+  if (!context.args.quiet) {
+    for (const std::string& warning : submitted.warnings) {
+      if (std::find(told.begin(), told.end(), warning) == told.end()) {
+        context.output.Warning(warning);
+      }
+    }
+  }
+  const std::string run = Printable(submitted.run);
+  if (submitted.continued) {
+    PrintNote(context,
+              fmt::format("an unfinished run of the same matrix goes on; what is done is not "
+                          "measured again (--new would start afresh)"));
+  }
+  if (context.args.detach) {
+    PrintNote(context, fmt::format("detached; `assay watch {}` follows it", run));
+    return kExitOk;
+  }
+  return FollowAndPrint(context, session, signals, terminal, submitted.run,
+                        OnInterrupt::kCancelRun);
+}
+
+std::string NewRequestId(const CommandContext& context) { return NewUlid(context.clock.WallNow()); }
+
+}  // namespace
+
+int RunCommand(CommandContext& context) {
+  // The coordinator checks it as well; here it costs no start of one.
+  const auto text = ReadMatrixText(context.args.file);
+  if (!text.ok()) return FailCommand(context, text.status());
+  Submission submission;
+  submission.request_id = NewRequestId(context);
+  submission.matrix_yaml = *text;
+  submission.file_name = MatrixFileName(context.args.file);
+  submission.allow_many = context.args.yes;
+  submission.force_new = context.args.force_new;
+  MatrixOptions options;
+  options.allow_many = context.args.yes;
+  const auto matrix = ParseMatrix(*text, submission.file_name, options);
+  if (!matrix.ok()) return FailCommand(context, matrix.status());
+  if (!context.args.quiet) {
+    for (const std::string& warning : matrix->warnings) context.output.Warning(warning);
+  }
+  const int terminal = BlockTerminal(context);
+  Signals signals(terminal);
+  signals.SetLeaveNote(
+      "\nassay: left before the coordinator answered; `assay ls` shows whether the "
+      "run was accepted\n");
+  Session session = MakeSession(context, signals.interrupt_fd());
+  if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
+  const auto submitted = session.Call([&](Control& control) { return control.Submit(submission); });
+  if (!submitted.ok()) return FailCommand(context, submitted.status());
+  return AfterSubmit(context, session, signals, terminal, *submitted, matrix->warnings);
+}
+
+int RerunCommand(CommandContext& context) {
+  const int terminal = BlockTerminal(context);
+  Signals signals(terminal);
+  Session session = MakeSession(context, signals.interrupt_fd());
+  if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
+  const std::string request = NewRequestId(context);
+  const auto submitted = session.Call(
+      [&](Control& control) { return control.RerunFailed(context.args.run, request); });
+  if (!submitted.ok()) return FailCommand(context, submitted.status());
+  SubmitResult result = *submitted;
+  result.continued = false;  // always true here, and no news
+  return AfterSubmit(context, session, signals, terminal, result, {});
+}
+
+int WatchCommand(CommandContext& context) {
+  const int terminal = BlockTerminal(context);
+  Signals signals(terminal);
+  Session session = MakeSession(context, signals.interrupt_fd());
+  if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
+  return FollowAndPrint(context, session, signals, terminal, context.args.run, OnInterrupt::kLeave);
+}
+
+int CancelCommand(CommandContext& context) {
+  const int terminal = BlockTerminal(context);
+  Signals signals(terminal);
+  Session session = MakeSession(context, signals.interrupt_fd());
+  if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
+  const auto cancelled =
+      session.Call([&](Control& control) { return control.Cancel(context.args.run); });
+  if (!cancelled.ok()) return FailCommand(context, cancelled.status());
+  FollowOptions options;
+  options.interrupt_fd = signals.interrupt_fd();
+  const std::unique_ptr<ProgressView> view = MakeView(context, terminal);
+  signals.HideCursor();
+  const FollowResult followed = Follow(session, cancelled->run, options, *view, context.clock);
+  view->Finish();
+  signals.ShowCursor();
+  if (!followed.status.ok()) return FailCommand(context, followed.status);
+  if (followed.interrupted) {
+    context.output.Error("stopped waiting; the cancel stands");
+    return kExitCancelled;
+  }
+  const RunUpdate& last = *followed.last;
+  const std::string counts = CountsText(last.outcomes);
+  context.output.Out(fmt::format("run {} {}{}{}\n", Printable(last.run),
+                                 last.state == "cancelled" ? "is cancelled" : "had already ended",
+                                 counts.empty() ? "" : ": ", counts));
+  return kExitOk;
+}
+
+}  // namespace assay::cli

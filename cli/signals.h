@@ -1,0 +1,39 @@
+// Signals: Ctrl-C as something a command can wait for, and the cursor given back however the
+// program ends.
+//
+// The first SIGINT makes `interrupt_fd` readable; the second restores the cursor, writes the note
+// and leaves with 130 from the handler, whatever the program is doing. A SIGINT that a shell
+// ignores for its background jobs is taken too: whoever sends it by `kill -INT` means it. SIGTERM,
+// SIGHUP and SIGQUIT restore the cursor and then do what they always do; so does a stop (Ctrl-Z).
+//
+// One at a time in a process; made and destroyed on the main thread.
+#ifndef ASSAY_CLI_SIGNALS_H_
+#define ASSAY_CLI_SIGNALS_H_
+
+#include <string>
+
+namespace assay::cli {
+
+class Signals {
+ public:
+  // `terminal_fd` is where the cursor is hidden; -1 where there is no terminal.
+  explicit Signals(int terminal_fd);
+  ~Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  int interrupt_fd() const;
+  bool Interrupted() const;
+  // What a second Ctrl-C writes to standard error; cut at 500 bytes.
+  void SetLeaveNote(const std::string& note);
+
+  void HideCursor();
+  void ShowCursor();
+};
+
+// Writes to a pipe or socket whose reader is gone fail instead of ending the program.
+void IgnoreSigpipe();
+
+}  // namespace assay::cli
+
+#endif  // ASSAY_CLI_SIGNALS_H_
