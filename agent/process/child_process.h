@@ -24,8 +24,8 @@
 #include "agent/process/capped_log_file.h"
 #include "agent/process/event_loop.h"
 #include "agent/process/orphan_reaper.h"
-#include "agent/process/tail_buffer.h"
 #include "agent/process/unique_fd.h"
+#include "common/text/tail_buffer.h"
 
 namespace assay {
 

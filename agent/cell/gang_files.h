@@ -1,0 +1,56 @@
+// GangFiles: what an agent keeps on disk for its gangs.
+//
+//   STATE/cells/ATTEMPT.rankN.json  the cell file of a rank (0600); kept, for `assay reproduce`
+//   STATE/logs/ATTEMPT.rankN.log    its output
+//   STATE/gangs/ATTEMPT.json        {"pids":[[pid,start_ticks],...],"boot_id":"..."} while it runs
+//
+// Owner: GangHost. Thread rule: one thread.
+#ifndef ASSAY_AGENT_CELL_GANG_FILES_H_
+#define ASSAY_AGENT_CELL_GANG_FILES_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/runner_protocol/cell_file.h"
+
+namespace assay {
+
+class GangFiles {
+ public:
+  explicit GangFiles(std::string state_dir) : state_dir_(std::move(state_dir)) {}
+
+  // Creates the folders and removes the oldest cell files and logs over kMostFiles.
+  absl::Status Open();
+
+  // Durable; returns the path.
+  absl::StatusOr<std::string> WriteCell(const CellFile& cell);
+  std::string LogPath(const std::string& attempt, int rank) const;
+
+  // So that a later agent can end what this one leaves behind when it is killed.
+  absl::Status RecordPids(const std::string& attempt, const std::vector<pid_t>& pids);
+  void ForgetPids(const std::string& attempt);
+
+  // Ends every process of the gangs of a former, killed agent: those recorded (pid and start time
+  // both right), their sessions, and whatever carries an attempt's mark. Waits for them at most
+  // `limit`. Returns how many there were.
+  size_t KillFormerGangs(std::chrono::milliseconds limit);
+
+  // FailedPrecondition with the free size when a gang could not write its files.
+  absl::Status CheckDiskSpace() const;
+
+ private:
+  std::string state_dir_;
+};
+
+// Kept of each kind; a file is some KiB, a log at most 8 MiB.
+inline constexpr size_t kMostFiles = 2000;
+inline constexpr uint64_t kLeastFreeBytes = 64 << 20;
+
+}  // namespace assay
+
+#endif  // ASSAY_AGENT_CELL_GANG_FILES_H_

@@ -1,0 +1,489 @@
+#include "agent/cell/gang_machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "agent/cell/rank_result.h"
+
+namespace assay {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// A peer's number as a duration that cannot overflow a deadline.
+nanoseconds SafeSeconds(double seconds, double fallback) {
+  constexpr double kWeek = 7 * 86400.0;
+  if (!std::isfinite(seconds) || seconds <= 0) seconds = fallback;
+  return nanoseconds(static_cast<int64_t>(std::min(seconds, kWeek) * 1e9));
+}
+
+std::string PeerMessage(const LocalRank& place, const Diagnosis& cause) {
+  return fmt::format("ended because rank {} on {} did: {}", place.rank, place.gpu_uuid,
+                     cause.message);
+}
+
+}  // namespace
+
+std::vector<GangAction> GangMachine::Step(const GangEvent& event, BootTime now) {
+  now_ = now;
+  actions_.clear();
+  std::visit([this](const auto& e) { On(e); }, event);
+  return std::exchange(actions_, {});
+}
+
+// --- offers
+
+std::string GangMachine::FaultOf(const PrepareOrder& order) const {
+  if (!IsSafeAttemptId(order.attempt)) return "the attempt's id is not a ULID";
+  std::set<std::string> seen;
+  size_t local = 0;
+  for (const GangMember& member : order.members) {
+    if (!seen.insert(member.gpu_uuid).second) {
+      return fmt::format("{} is in the gang twice", member.gpu_uuid);
+    }
+    if (member.node == node_) ++local;
+  }
+  if (local == 0) return fmt::format("no rank of the gang is on node {}", node_);
+  return "";
+}
+
+void GangMachine::On(const gang_event::Offered& event) {
+  const PrepareOrder& order = event.order;
+  if (const auto found = gangs_.find(order.attempt); found != gangs_.end()) {
+    // Said again after a lost answer; the same answer does no harm.
+    if (found->second.state == State::kReady) {
+      Emit(gang_action::Send{GangReady{order.attempt, found->second.endpoint}});
+    }
+    return;
+  }
+  if (draining_ || shutting_down_) {
+    return Refuse(order.attempt, refusal::kDraining,
+                  fmt::format("node {} takes no new work", node_));
+  }
+  if (const std::string fault = FaultOf(order); !fault.empty()) {
+    return Refuse(order.attempt, refusal::kBadOffer, fault);
+  }
+  Gang gang;
+  gang.order = order;
+  gang.give_up = now_ + SafeSeconds(order.prepare_seconds, 60);
+  gang.progress.attempt = order.attempt;
+  std::vector<LocalRank> places;
+  for (size_t rank = 0; rank < order.members.size(); ++rank) {
+    const GangMember& member = order.members[rank];
+    if (member.node != node_) continue;
+    Rank local;
+    local.place = {static_cast<uint32_t>(rank), member.local_rank, member.gpu_uuid};
+    local.report.rank = local.place.rank;
+    local.report.gpu_uuid = member.gpu_uuid;
+    places.push_back(local.place);
+    gang.ranks.push_back(std::move(local));
+  }
+  gangs_.emplace(order.attempt, std::move(gang));
+  Emit(gang_action::Acquire{order, std::move(places)});
+}
+
+void GangMachine::Refuse(const std::string& attempt, const std::string& reason,
+                         const std::string& message) {
+  Emit(gang_action::Send{GangRefused{attempt, reason, message}});
+}
+
+void GangMachine::On(const gang_event::Prepared& event) {
+  Gang* gang = FindGang(event.attempt);
+  if (gang == nullptr || gang->state != State::kAcquiring) {
+    // Aborted while the endpoint was tried.
+    if (gang == nullptr) Emit(gang_action::Release{event.attempt});
+    return;
+  }
+  gang->state = State::kReady;
+  gang->endpoint = event.endpoint;
+  Emit(gang_action::Send{GangReady{event.attempt, event.endpoint}});
+}
+
+void GangMachine::On(const gang_event::PrepareFailed& event) {
+  if (FindGang(event.attempt) == nullptr) return;
+  gangs_.erase(event.attempt);
+  Refuse(event.attempt, event.reason, event.message);
+}
+
+void GangMachine::On(const gang_event::Started& event) {
+  Gang* gang = FindGang(event.order.attempt);
+  if (gang == nullptr) {
+    return Refuse(event.order.attempt, refusal::kBadOffer,
+                  fmt::format("node {} holds no such attempt (any more)", node_));
+  }
+  if (gang->state != State::kReady) return;
+  gang->state = State::kRunning;
+  gang->started = now_;
+  gang->cell_limit =
+      now_ + SafeSeconds(gang->order.spec.limits.cell_seconds, 900) + kCellLimitMargin;
+  for (Rank& rank : gang->ranks) rank.last_sign = now_;
+  Emit(gang_action::Spawn{event.order.attempt, event.order.endpoint});
+}
+
+// --- ends that others decide
+
+void GangMachine::On(const gang_event::Aborted& event) {
+  EndGang(event.order.attempt, AbortDiagnosis(event.order));
+}
+
+void GangMachine::On(const gang_event::Welcomed& event) {
+  if (event.kill_grace > nanoseconds::zero()) kill_grace_ = event.kill_grace;
+  for (const std::string& attempt : event.unknown_attempts) {
+    EndGang(attempt, {Outcome::kLost, reason::kAgentLost,
+                      "the coordinator no longer wanted this attempt when the agent came back"});
+  }
+  // What was said in the former session may not have arrived.
+  for (const auto& [attempt, gang] : gangs_) {
+    if (gang.state == State::kReady) {
+      Emit(gang_action::Send{GangReady{attempt, gang.endpoint}});
+    }
+    RanksJoined joined{attempt, {}};
+    for (const Rank& rank : gang.ranks) {
+      if (rank.joined) joined.ranks.push_back(rank.place.rank);
+    }
+    if (!joined.ranks.empty()) Emit(gang_action::Send{std::move(joined)});
+  }
+}
+
+void GangMachine::On(const gang_event::LeaseEnded&) {
+  for (const std::string& attempt : HeldAttempts()) {
+    EndGang(attempt, {Outcome::kLost, reason::kAgentLost,
+                      fmt::format("node {} did not reach the coordinator for the length of its "
+                                  "lease and ended the attempt",
+                                  node_)});
+  }
+}
+
+void GangMachine::On(const gang_event::DrainSet& event) { draining_ = event.on; }
+
+void GangMachine::On(const gang_event::Shutdown&) {
+  shutting_down_ = true;
+  for (const std::string& attempt : HeldAttempts()) {
+    EndGang(attempt, {Outcome::kLost, reason::kAgentLost,
+                      fmt::format("the agent of node {} was stopped", node_)});
+  }
+}
+
+void GangMachine::EndGang(const std::string& attempt, const Diagnosis& cause) {
+  Gang* gang = FindGang(attempt);
+  if (gang == nullptr) return;
+  if (gang->state == State::kRunning) return StopAll(*gang, cause);
+  gangs_.erase(attempt);
+  Emit(gang_action::Release{attempt});
+}
+
+// --- what ranks do
+
+void GangMachine::On(const gang_event::SpawnFailed& event) {
+  Gang* gang;
+  size_t index;
+  if (FindRank(event.attempt, event.rank, &gang, &index) == nullptr) return;
+  Conclude(*gang, index, {Outcome::kFail, reason::kStartFailed, event.message});
+  FinishWhenAllGone(*gang);
+}
+
+void GangMachine::On(const gang_event::RankRecord& event) {
+  Gang* gang;
+  size_t index;
+  Rank* rank = FindRank(event.attempt, event.rank, &gang, &index);
+  if (rank == nullptr) return;
+  rank->last_sign = now_;
+  if (rank->result_at) return Broke(*gang, index, "the runner wrote a record after its result");
+  std::visit([&](const auto& record) { OnRecord(*gang, index, record); }, event.record);
+}
+
+void GangMachine::On(const gang_event::RankBroke& event) {
+  Gang* gang;
+  size_t index;
+  if (FindRank(event.attempt, event.rank, &gang, &index) == nullptr) return;
+  Broke(*gang, index, event.message);
+}
+
+void GangMachine::On(const gang_event::RecordsClosed& event) {
+  Gang* gang;
+  size_t index;
+  Rank* rank = FindRank(event.attempt, event.rank, &gang, &index);
+  if (rank != nullptr && !rank->result_at) rank->closed_at = now_;
+}
+
+void GangMachine::OnRecord(Gang& gang, size_t index, const record::Hello& hello) {
+  const LocalRank& place = gang.ranks[index].place;
+  if (hello.protocol != 1) {
+    return Broke(gang, index,
+                 fmt::format("the runner speaks protocol {}, the agent 1", hello.protocol));
+  }
+  if (!SameDevice(hello.uuid, place.gpu_uuid)) {
+    Broke(gang, index,
+          fmt::format("the runner opened {} but was given {}", hello.uuid, place.gpu_uuid));
+  }
+}
+
+void GangMachine::OnRecord(Gang& gang, size_t index, const record::Joined&) {
+  Rank& rank = gang.ranks[index];
+  if (std::exchange(rank.joined, true)) return;
+  Emit(gang_action::Send{RanksJoined{gang.order.attempt, {rank.place.rank}}});
+}
+
+void GangMachine::OnRecord(Gang& gang, size_t index, const record::Phase& phase) {
+  if (index != 0) return;
+  if (phase.phase == "measure" && !gang.window_open) {
+    gang.window_open = true;
+    Emit(gang_action::WindowBegin{gang.order.attempt});
+  } else if (phase.phase != "measure") {
+    CloseWindow(gang);
+  }
+  gang.progress.phase = phase.phase;
+  NoteProgress(gang);
+}
+
+void GangMachine::OnRecord(Gang& gang, size_t index, const record::Progress& progress) {
+  // One rank speaks for the gang: rank 0.
+  if (index != 0) return;
+  gang.progress.step = static_cast<uint64_t>(std::max<int64_t>(progress.step, 0));
+  gang.progress.throughput = progress.throughput.value_or(0);
+  gang.progress.seconds_left = progress.seconds_left.value_or(0);
+  NoteProgress(gang);
+}
+
+void GangMachine::OnRecord(Gang& gang, size_t index, const record::Result& result) {
+  Rank& rank = gang.ranks[index];
+  rank.result_at = now_;
+  rank.closed_at.reset();
+  if (index == 0) CloseWindow(gang);
+  std::vector<std::string> dropped;
+  rank.result = ResultReport(result, &dropped);
+  for (const std::string& name : dropped) {
+    Emit(gang_action::Warn{fmt::format("attempt {} rank {}: field {} of the result is dropped",
+                                       gang.order.attempt, rank.place.rank, name)});
+  }
+  if (rank.result->outcome == Outcome::kOk) return;
+  if (rank.stopped) {
+    // Last words after our SIGTERM; why we sent it stands.
+    rank.report.fields = rank.result->fields;
+    rank.result.reset();
+  } else {
+    Fail(gang, index, {rank.result->outcome, ReasonOf(*rank.result), rank.result->message});
+  }
+}
+
+void GangMachine::On(const gang_event::RankGone& event) {
+  Gang* gang;
+  size_t index;
+  Rank* rank = FindRank(event.attempt, event.rank, &gang, &index);
+  if (rank == nullptr) return;
+  rank->report.exit_code = event.exit_code;
+  rank->report.signal = event.signal;
+  rank->report.log_tail = event.log_tail;
+  Conclude(*gang, index,
+           DiagnoseExit(event.exit_code, event.signal, event.log_tail, event.oom_killed,
+                        event.device_is_cpu));
+  FinishWhenAllGone(*gang);
+}
+
+// --- the end of a rank and of a gang
+
+void GangMachine::Stop(Gang& gang, size_t index, const Diagnosis& cause) {
+  Rank& rank = gang.ranks[index];
+  if (rank.gone || rank.stopped) return;
+  rank.stopped = true;
+  if (!rank.decided) rank.decided = cause;
+  Emit(gang_action::StopRank{gang.order.attempt, rank.place.rank, kill_grace_});
+}
+
+void GangMachine::StopAll(Gang& gang, const Diagnosis& cause) {
+  for (size_t index = 0; index < gang.ranks.size(); ++index) Stop(gang, index, cause);
+}
+
+void GangMachine::Fail(Gang& gang, size_t index, const Diagnosis& cause) {
+  if (gang.first_failed) return;
+  gang.first_failed = index;
+  gang.first_cause = cause;
+  gang.end_peers = now_ + kPeerGrace;
+}
+
+void GangMachine::Broke(Gang& gang, size_t index, const std::string& message) {
+  const Diagnosis cause{Outcome::kFail, reason::kBadOutput, message};
+  Rank& rank = gang.ranks[index];
+  // Garbage takes the word from a result that was already there.
+  if (!rank.stopped) rank.result.reset();
+  Fail(gang, index, cause);
+  Stop(gang, index, cause);
+}
+
+void GangMachine::Conclude(Gang& gang, size_t index, const Diagnosis& by_exit) {
+  Rank& rank = gang.ranks[index];
+  rank.gone = true;
+  RankReport& report = rank.report;
+  report.joined = rank.joined;
+  std::optional<Diagnosis> cause;
+  if (rank.result) {
+    report.outcome = rank.result->outcome;
+    report.reason = rank.result->reason;
+    report.message = rank.result->message;
+    report.fields = rank.result->fields;
+    if (report.outcome == Outcome::kOk && !rank.stopped) cause = Contradiction(report);
+  } else {
+    cause = rank.decided ? *rank.decided : by_exit;
+  }
+  if (cause) {
+    report.outcome = cause->outcome;
+    report.reason = cause->reason;
+    report.message = cause->message;
+  }
+  if (report.outcome == Outcome::kOk) return;
+  Fail(gang, index, {report.outcome, ReasonOf(report), report.message});
+  // A collective that lost a peer fails too, and says so in words that hide the cause.
+  const bool echo = *gang.first_failed != index && report.outcome == Outcome::kFail &&
+                    IsEchoReason(report.reason);
+  if (echo) {
+    const LocalRank& first = gang.ranks[*gang.first_failed].place;
+    report.outcome = gang.first_cause->outcome;
+    report.reason = gang.first_cause->reason;
+    report.message = PeerMessage(first, *gang.first_cause);
+  }
+}
+
+void GangMachine::FinishWhenAllGone(Gang& gang) {
+  const auto gone = [](const Rank& rank) { return rank.gone; };
+  if (!std::all_of(gang.ranks.begin(), gang.ranks.end(), gone)) return;
+  CloseWindow(gang);
+  AttemptReport report;
+  report.attempt = gang.order.attempt;
+  report.run = gang.order.run;
+  report.cell = gang.order.cell;
+  report.node = node_;
+  report.seconds = std::chrono::duration<double>(now_ - gang.started).count();
+  for (Rank& rank : gang.ranks) report.ranks.push_back(std::move(rank.report));
+  gangs_.erase(report.attempt);
+  Emit(gang_action::Finish{std::move(report)});
+}
+
+void GangMachine::CloseWindow(Gang& gang) {
+  if (std::exchange(gang.window_open, false)) {
+    Emit(gang_action::WindowEnd{gang.order.attempt});
+  }
+}
+
+// --- time
+
+nanoseconds GangMachine::SilenceLimit(const Gang& gang) const {
+  return SafeSeconds(gang.order.spec.limits.no_step_seconds, 120);
+}
+
+void GangMachine::On(const gang_event::Tick&) {
+  for (const std::string& attempt : HeldAttempts()) {
+    Gang& gang = gangs_.at(attempt);
+    if (gang.state == State::kRunning) {
+      TickGang(gang);
+    } else if (now_ >= gang.give_up) {
+      gangs_.erase(attempt);
+      Emit(gang_action::Release{attempt});
+    }
+  }
+}
+
+void GangMachine::TickGang(Gang& gang) {
+  for (size_t index = 0; index < gang.ranks.size(); ++index) TickRank(gang, index);
+  if (now_ >= gang.cell_limit) {
+    const Diagnosis limit{Outcome::kTimeout, reason::kCellLimit,
+                          fmt::format("the cell did not end within its limit of {:g} s",
+                                      gang.order.spec.limits.cell_seconds)};
+    StopAll(gang, limit);
+  }
+  if (gang.end_peers && now_ >= *gang.end_peers) {
+    gang.end_peers.reset();
+    Diagnosis cause = *gang.first_cause;
+    cause.message = PeerMessage(gang.ranks[*gang.first_failed].place, *gang.first_cause);
+    StopAll(gang, cause);
+  }
+  if (gang.progress_waits && now_ >= gang.next_progress) SendProgress(gang);
+}
+
+void GangMachine::TickRank(Gang& gang, size_t index) {
+  Rank& rank = gang.ranks[index];
+  if (rank.gone || rank.stopped) return;
+  if (rank.result_at) {
+    if (now_ < *rank.result_at + kExitGrace) return;
+    Emit(gang_action::Warn{fmt::format("attempt {} rank {} did not exit after its result; ended",
+                                       gang.order.attempt, rank.place.rank)});
+    return Stop(gang, index, {});
+  }
+  if (rank.closed_at && now_ >= *rank.closed_at + kRecordsClosedGrace) {
+    return Broke(gang, index, "the runner closed its records before it wrote a result");
+  }
+  if (now_ < rank.last_sign + SilenceLimit(gang)) return;
+  const Diagnosis hung{Outcome::kHung, reason::kNoProgress,
+                       SilenceMessage(gang.order.spec.limits.no_step_seconds, gang.progress.phase,
+                                      gang.order.members.size())};
+  Fail(gang, index, hung);
+  Stop(gang, index, hung);
+}
+
+std::optional<BootTime> GangMachine::NextDeadline() const {
+  std::optional<BootTime> next;
+  const auto consider = [&next](BootTime when) {
+    if (!next || when < *next) next = when;
+  };
+  for (const auto& [attempt, gang] : gangs_) {
+    if (gang.state != State::kRunning) {
+      consider(gang.give_up);
+      continue;
+    }
+    bool any_to_stop = false;
+    for (const Rank& rank : gang.ranks) {
+      if (rank.gone || rank.stopped) continue;
+      any_to_stop = true;
+      if (rank.result_at) {
+        consider(*rank.result_at + kExitGrace);
+        continue;
+      }
+      if (rank.closed_at) consider(*rank.closed_at + kRecordsClosedGrace);
+      consider(rank.last_sign + SilenceLimit(gang));
+    }
+    if (any_to_stop) consider(gang.cell_limit);
+    if (any_to_stop && gang.end_peers) consider(*gang.end_peers);
+    if (gang.progress_waits) consider(gang.next_progress);
+  }
+  return next;
+}
+
+void GangMachine::NoteProgress(Gang& gang) {
+  gang.progress_waits = gang.ranks.front().place.rank == 0;
+  if (gang.progress_waits && now_ >= gang.next_progress) SendProgress(gang);
+}
+
+void GangMachine::SendProgress(Gang& gang) {
+  gang.progress_waits = false;
+  gang.next_progress = now_ + kProgressInterval;
+  Emit(gang_action::Send{gang.progress});
+}
+
+// --- look-up
+
+std::vector<std::string> GangMachine::HeldAttempts() const {
+  std::vector<std::string> attempts;
+  for (const auto& [attempt, gang] : gangs_) attempts.push_back(attempt);
+  return attempts;
+}
+
+GangMachine::Gang* GangMachine::FindGang(const std::string& attempt) {
+  const auto found = gangs_.find(attempt);
+  return found == gangs_.end() ? nullptr : &found->second;
+}
+
+GangMachine::Rank* GangMachine::FindRank(const std::string& attempt, uint32_t rank, Gang** gang,
+                                         size_t* index) {
+  *gang = FindGang(attempt);
+  if (*gang == nullptr || (*gang)->state != State::kRunning) return nullptr;
+  for (*index = 0; *index < (*gang)->ranks.size(); ++*index) {
+    Rank& found = (*gang)->ranks[*index];
+    if (found.place.rank == rank) return found.gone ? nullptr : &found;
+  }
+  return nullptr;
+}
+
+}  // namespace assay

@@ -1,0 +1,149 @@
+#include "agent/cell/rank_result.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "common/runner_protocol/records.h"
+#include "common/text/utf8.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kMostDroppedNames = 8;
+constexpr size_t kMostMessageBytes = 4 << 10;
+
+constexpr std::array kReasons = {reason::kOutOfMemory,      reason::kCrash,
+                                 reason::kBadOutput,        reason::kNonFiniteLoss,
+                                 reason::kEccError,         reason::kShmTooSmall,
+                                 reason::kStartFailed,      reason::kJoinTimeout,
+                                 reason::kGpuGone,          reason::kRunnerError,
+                                 reason::kCellLimit,        reason::kNoProgress,
+                                 reason::kAgentLost,        reason::kUserCancelled,
+                                 reason::kUnknownModel,     reason::kUnsupportedPrecision,
+                                 reason::kUnsupportedLane,  reason::kUnsupportedMode,
+                                 reason::kUnsupportedArch,  reason::kDriverTooOld,
+                                 reason::kStackMissing,     reason::kTooFewGpus,
+                                 reason::kUnsupportedValue, reason::kMigWorldSize};
+
+std::string_view KnownReason(std::string_view text, std::string_view otherwise) {
+  const auto found = std::find(kReasons.begin(), kReasons.end(), text);
+  return found == kReasons.end() ? otherwise : *found;
+}
+
+std::string Sentence(std::string_view text) {
+  std::string line = ScrubForTerminal(text.substr(0, Utf8Boundary(text, kMostMessageBytes)));
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
+}
+
+std::string_view DefaultReason(Outcome outcome) {
+  if (outcome == Outcome::kMemLimit) return reason::kOutOfMemory;
+  if (outcome == Outcome::kUnsupported) return reason::kUnsupportedValue;
+  return reason::kRunnerError;
+}
+
+}  // namespace
+
+bool IsSafeAttemptId(std::string_view id) {
+  return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+  });
+}
+
+bool SameDevice(std::string_view said, std::string_view given) {
+  constexpr std::string_view kPrefix = "GPU-";
+  if (said.empty() || given.starts_with("MIG-")) return true;
+  if (said.starts_with(kPrefix)) said.remove_prefix(kPrefix.size());
+  if (given.starts_with(kPrefix)) given.remove_prefix(kPrefix.size());
+  return std::equal(said.begin(), said.end(), given.begin(), given.end(), [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) ==
+           std::tolower(static_cast<unsigned char>(b));
+  });
+}
+
+RankReport ResultReport(const record::Result& result, std::vector<std::string>* dropped) {
+  RankReport report;
+  report.outcome = OutcomeFromName(result.outcome).value_or(Outcome::kFail);
+  if (report.outcome != Outcome::kOk) {
+    report.reason = KnownReason(result.reason, DefaultReason(report.outcome));
+    report.message = Sentence(result.message);
+    if (report.message.empty()) report.message = "the runner gave no message";
+    // A runner catches what its framework throws; the cause in the text is still the better reason.
+    if (report.reason == reason::kRunnerError) {
+      if (const auto known = DiagnoseText(result.message)) {
+        report.outcome = known->outcome;
+        report.reason = known->reason;
+        report.message = Sentence(known->message);
+      }
+    }
+  }
+  for (const auto& [name, value] : result.fields) {
+    const std::optional<Field> field = FieldByName(name);
+    bool taken = false;
+    if (field && InfoOf(*field).source == FieldSource::kRunner) {
+      const Value typed = std::visit([](const auto& held) { return Value(held); }, value);
+      taken = report.fields.Set(*field, typed).ok();
+    }
+    if (!taken && dropped->size() < kMostDroppedNames) {
+      dropped->push_back(Sentence(std::string_view(name).substr(0, 64)));
+    }
+  }
+  return report;
+}
+
+std::string_view ReasonOf(const RankReport& report) {
+  return KnownReason(report.reason, DefaultReason(report.outcome));
+}
+
+std::optional<Diagnosis> Contradiction(const RankReport& report) {
+  if (report.signal != 0) {
+    return Diagnosis{
+        Outcome::kFail, reason::kCrash,
+        fmt::format("the runner said ok and was then ended by {}", SignalName(report.signal))};
+  }
+  if (report.exit_code != record::kExitOk) {
+    return Diagnosis{Outcome::kFail, reason::kBadOutput,
+                     fmt::format("the runner said ok and then exited with {}", report.exit_code)};
+  }
+  return std::nullopt;
+}
+
+bool IsEchoReason(std::string_view reason) {
+  return reason == reason::kCrash || reason == reason::kRunnerError || reason == reason::kBadOutput;
+}
+
+Diagnosis AbortDiagnosis(const AbortOrder& order) {
+  switch (order.outcome) {
+    case Outcome::kCancelled:
+      return {order.outcome, KnownReason(order.reason, reason::kUserCancelled),
+              "cancelled by the user"};
+    case Outcome::kTimeout:
+      return {order.outcome, KnownReason(order.reason, reason::kCellLimit),
+              "the coordinator ended the cell at its time limit"};
+    case Outcome::kHung:
+      return {order.outcome, KnownReason(order.reason, reason::kNoProgress),
+              "the coordinator ended the cell because a rank was silent"};
+    case Outcome::kLost:
+      return {order.outcome, KnownReason(order.reason, reason::kAgentLost),
+              "the coordinator ended the cell because a part of its gang was lost"};
+    default:
+      return {Outcome::kFail, KnownReason(order.reason, reason::kJoinTimeout),
+              "the coordinator ended the cell because the gang did not come together"};
+  }
+}
+
+std::string SilenceMessage(double seconds, const std::string& phase, size_t world_size) {
+  std::string message = fmt::format("no sign of life from the runner for {:g} s", seconds);
+  if (!phase.empty()) message += fmt::format(" in phase {}", phase);
+  if (world_size > 1) {
+    message +=
+        "; a collective that hangs at once is often peer-to-peer traffic that board or driver "
+        "break: try NCCL_P2P_DISABLE=1, and look at PCIe ACS and the IOMMU";
+  }
+  return message;
+}
+
+}  // namespace assay

@@ -1,0 +1,43 @@
+// Small pure decisions about what one rank came to; GangMachine puts them together.
+#ifndef ASSAY_AGENT_CELL_RANK_RESULT_H_
+#define ASSAY_AGENT_CELL_RANK_RESULT_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/cell/failure_text.h"
+#include "agent/cell/messages.h"
+#include "common/runner_protocol/record_parser.h"
+
+namespace assay {
+
+// True for what may be part of a file name: 1 to 64 of A-Z a-z 0-9 - _.
+bool IsSafeAttemptId(std::string_view id);
+
+// "GPU-8a.." and "8A.." are one device. An empty `said` (a runner on a CPU) and a slice, whose UUID
+// CUDA and NVML spell differently, match anything.
+bool SameDevice(std::string_view said, std::string_view given);
+
+// Outcome, reason, message and fields of a result record. Fields that the catalogue does not know,
+// that are not a runner's to say or are of another type go to `dropped`, at most 8 names.
+RankReport ResultReport(const record::Result& result, std::vector<std::string>* dropped);
+
+// The static reason code that `report` names; one that is no code of ours becomes runner_error.
+std::string_view ReasonOf(const RankReport& report);
+
+// A process that said `ok` and then crashed, or exited with a failure's code.
+std::optional<Diagnosis> Contradiction(const RankReport& report);
+
+// Reasons that a rank also gives when all that happened to it is the loss of a peer.
+bool IsEchoReason(std::string_view reason);
+
+Diagnosis AbortDiagnosis(const AbortOrder& order);
+
+// Case 16: with several ranks a silent gang is mostly one whose first collective hangs.
+std::string SilenceMessage(double seconds, const std::string& phase, size_t world_size);
+
+}  // namespace assay
+
+#endif  // ASSAY_AGENT_CELL_RANK_RESULT_H_
