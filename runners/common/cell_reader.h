@@ -6,11 +6,10 @@
 #include <string>
 
 #include "common/runner_protocol/cell_file.h"
+#include "common/version.h"  // kRunnerProtocol
 
 namespace assay {
 
-// The protocol number that this build of the runners speaks.
-inline constexpr int kRunnerProtocol = 1;
 // A cell file is some 2 KiB; more is a mistake.
 inline constexpr size_t kMaxCellFileBytes = 1 << 20;
 

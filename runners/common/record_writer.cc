@@ -61,7 +61,19 @@ std::unique_ptr<RecordWriter> RecordWriter::Open(const std::string& target) {
 }
 
 RecordWriter::~RecordWriter() {
-  if (owned_) close(fd_);
+  if (owned_ && fd_ >= 0) close(fd_);
+}
+
+void RecordWriter::WriteRaw(const std::string& bytes) {
+  std::lock_guard lock(mutex_);
+  if (fd_ >= 0 && !WriteAll(fd_, bytes)) broken_ = true;
+}
+
+void RecordWriter::Close() {
+  std::lock_guard lock(mutex_);
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+  broken_ = true;
 }
 
 void RecordWriter::Hello(const std::string& runner, const std::string& version,

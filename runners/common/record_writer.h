@@ -57,6 +57,10 @@ class RecordWriter {
   // 16 KiB, to keep the line under the protocol's limit.
   void Result(const RunnerResult& result);
 
+  // For the simulator, which breaks the protocol on purpose.
+  void WriteRaw(const std::string& bytes);
+  void Close();
+
   bool result_written() const;
   bool broken() const;
 
@@ -64,7 +68,7 @@ class RecordWriter {
   void Write(const nlohmann::json& record, bool last = false);
 
   mutable std::mutex mutex_;
-  const int fd_;
+  int fd_;
   const bool owned_;
   bool ended_ = false;
   bool broken_ = false;
