@@ -23,8 +23,8 @@ inline constexpr double kMostClockDifferenceRatio = 0.02;  // device against hos
 inline constexpr double kMostSkippedRatio = 0.01;          // skipped steps over steps
 inline constexpr double kMostThrottleRatio = 0.05;         // samples with a throttle reason
 inline constexpr double kLeastPowerLimitRatio = 0.995;     // enforced over default power limit
-// A driver and its persistence daemon hold up to some hundred MiB on a GPU that nobody uses.
-inline constexpr int64_t kMostUsedBeforeBytes = int64_t{1} << 30;
+// Less than any CUDA context takes (some 250 MiB from Volta on), more than an idle driver.
+inline constexpr int64_t kMostUsedBeforeBytes = int64_t{200} << 20;
 
 struct Verdict {
   bool has_measurement = false;
