@@ -1,0 +1,191 @@
+// Offers: which cell gets the nodes that are free.
+//
+// Runs take turns: the one that waits longest is asked first and goes to the back once it was
+// served, so none waits for more than one gang of each other run. Within a run the queue whose head
+// comes first in the run's order goes first. A node carries one measured cell at a time (colocate:
+// none).
+#include <algorithm>
+
+#include "coordinator/scheduler/state_impl.h"
+
+namespace assay {
+
+void CoordinatorState::Impl::Schedule() {
+  DropStaleReservation();
+  for (bool placed = true; placed;) {
+    placed = false;
+    for (auto it = rotation_.begin(); it != rotation_.end(); ++it) {
+      Run* run = FindRun(*it);
+      if (run == nullptr || !OfferFrom(*run)) continue;
+      rotation_.splice(rotation_.end(), rotation_, it);
+      placed = true;
+      break;
+    }
+  }
+}
+
+bool CoordinatorState::Impl::MayTake(const Node& node) const {
+  return node.Up() && !node.Draining() && node.gang.empty() && node.rest.until <= now_;
+}
+
+// The least used first, so that repeats spread over the cards of a node; in the node's order.
+std::vector<size_t> CoordinatorState::Impl::FreeDevices(const Node& node,
+                                                        const Candidate& candidate,
+                                                        int64_t gpus) const {
+  if (candidate.inventory_version != node.inventory_version) return {};  // found again soon
+  std::vector<std::pair<uint64_t, size_t>> free;
+  for (const size_t i : candidate.devices) {
+    const Device& device = node.inventory.devices[i];
+    if (!fleet_.Offers(node, device)) continue;
+    if (const auto rest = node.device_rests.find(device.uuid);
+        rest != node.device_rests.end() && rest->second.until > now_) {
+      continue;
+    }
+    const auto uses = node.device_uses.find(device.uuid);
+    free.emplace_back(uses == node.device_uses.end() ? 0 : uses->second, i);
+  }
+  if (static_cast<int64_t>(free.size()) < gpus) return {};
+  std::sort(free.begin(), free.end());
+  std::vector<size_t> picked;
+  for (int64_t i = 0; i < gpus; ++i) picked.push_back(free[static_cast<size_t>(i)].second);
+  std::sort(picked.begin(), picked.end());
+  return picked;
+}
+
+bool CoordinatorState::Impl::Reserved(const Node& node, const Run& run, const QueueKey& key) const {
+  return reservation_.has_value() && reservation_->nodes.contains(node.name) &&
+         (reservation_->run != run.row.id || reservation_->key != key);
+}
+
+std::vector<CoordinatorState::Impl::Share> CoordinatorState::Impl::PickNodes(const Run& run,
+                                                                             const QueueKey& key) {
+  const Place& place = run.places[key.place];
+  std::vector<Share> shares;
+  for (const Candidate& candidate : place.candidates) {
+    if (std::binary_search(key.avoid.begin(), key.avoid.end(), candidate.node)) continue;
+    Node* node = fleet_.Find(candidate.node);
+    if (node == nullptr || !MayTake(*node) || Reserved(*node, run, key)) continue;
+    std::vector<size_t> devices = FreeDevices(*node, candidate, place.gpus);
+    if (!devices.empty()) shares.push_back({node, &candidate, std::move(devices)});
+  }
+  const auto wanted = static_cast<size_t>(place.nodes);
+  if (shares.size() < wanted) return {};
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const Share& a, const Share& b) { return a.node->gangs < b.node->gangs; });
+  shares.resize(wanted);
+  std::sort(shares.begin(), shares.end(),
+            [](const Share& a, const Share& b) { return a.node->name < b.node->name; });
+  return shares;
+}
+
+void CoordinatorState::Impl::Reserve(const Run& run, const QueueKey& key) {
+  const Place& place = run.places[key.place];
+  std::vector<const Node*> usable;
+  for (const Candidate& candidate : place.candidates) {
+    if (std::binary_search(key.avoid.begin(), key.avoid.end(), candidate.node)) continue;
+    const Node* node = fleet_.Find(candidate.node);
+    if (node == nullptr || !node->Up() || node->Draining() || node->rest.until > now_) continue;
+    if (!FreeDevices(*node, candidate, place.gpus).empty()) usable.push_back(node);
+  }
+  const auto wanted = static_cast<size_t>(place.nodes);
+  if (usable.size() < wanted) return;
+  std::stable_sort(usable.begin(), usable.end(), [](const Node* a, const Node* b) {
+    return a->gang.empty() && !b->gang.empty();
+  });
+  Reservation reservation{run.row.id, key, {}};
+  for (size_t i = 0; i < wanted; ++i) reservation.nodes.insert(usable[i]->name);
+  reservation_ = std::move(reservation);
+}
+
+void CoordinatorState::Impl::DropStaleReservation() {
+  if (!reservation_.has_value()) return;
+  const Run* run = FindRun(reservation_->run);
+  bool stale = run == nullptr || !run->queues.contains(reservation_->key);
+  for (const std::string& name : reservation_->nodes) {
+    const Node* node = fleet_.Find(name);
+    stale = stale || node == nullptr || !node->Up() || node->Draining() || node->rest.until > now_;
+  }
+  if (stale) reservation_.reset();
+}
+
+bool CoordinatorState::Impl::OfferFrom(Run& run) {
+  if (run.row.state == RunState::kCancelling) return false;
+  std::vector<std::pair<uint64_t, const QueueKey*>> heads;
+  for (const auto& [key, queue] : run.queues) heads.emplace_back(queue.begin()->first, &key);
+  std::sort(heads.begin(), heads.end());
+  for (const auto& [order, head] : heads) {
+    const QueueKey key = *head;
+    std::vector<Share> shares = PickNodes(run, key);
+    if (shares.empty()) {
+      if (run.places[key.place].nodes > 1 && !reservation_.has_value()) Reserve(run, key);
+      continue;
+    }
+    if (reservation_.has_value() && reservation_->run == run.row.id && reservation_->key == key) {
+      reservation_.reset();
+    }
+    Cell& cell = run.cells[run.queues.at(key).begin()->second - 1];
+    Offer(run, cell, run.places[key.place], std::move(shares));
+    return true;
+  }
+  return false;
+}
+
+void CoordinatorState::Impl::Offer(Run& run, Cell& cell, const Place& place,
+                                   std::vector<Share> shares) {
+  const std::string attempt = deps_.new_id(wall_);
+  Gang gang;
+  gang.run = run.row.id;
+  gang.cell = cell.row.cell;
+  gang.row.id = attempt;
+  gang.row.run = run.row.id;
+  gang.row.cell = cell.row.cell;
+  gang.row.node = shares[0].node->name;
+  gang.row.card = shares[0].node->cards[shares[0].devices[0]];
+  gang.row.stack = shares[0].candidate->stack;
+  gang.row.runner = shares[0].candidate->runner;
+  gang.row.simulated = cell.row.simulated || shares[0].candidate->simulated;
+  // One seed for all cells of a repeat: every card trains on the same data. Small enough for any
+  // reader of JSON.
+  gang.row.seed = 1 + (run.row.seed + cell.row.repeat) % 0x7fffffff;
+  for (Share& share : shares) {
+    GangPart part;
+    part.node = share.node->name;
+    for (uint32_t local = 0; local < share.devices.size(); ++local) {
+      const Device& device = share.node->inventory.devices[share.devices[local]];
+      part.ranks.push_back(static_cast<uint32_t>(gang.row.members.size()));
+      gang.row.members.push_back({part.node, device.uuid, local});
+      ++share.node->device_uses[device.uuid];
+    }
+    share.node->gang = attempt;
+    ++share.node->gangs;
+    gang.parts.push_back(std::move(part));
+  }
+  gang.begun = now_;
+  gang.deadline = now_ + times_.ready;
+  run.TakePending(cell, attempt);
+  run.gangs.insert(attempt);
+  Gang& added = gangs_[attempt] = std::move(gang);
+  SendPrepare(added, added.parts[0]);
+  Notify(run.row.id);
+}
+
+void CoordinatorState::Impl::SendPrepare(Gang& gang, GangPart& part) {
+  const Run* run = FindRun(gang.run);
+  if (run == nullptr) return;
+  const Cell& cell = run->cells[gang.cell - 1];
+  message::Prepare prepare;
+  prepare.attempt = gang.row.id;
+  prepare.run = gang.run;
+  prepare.cell = gang.cell;
+  prepare.repeat = cell.row.repeat;
+  prepare.spec = run->SpecOf(cell);
+  prepare.stack = gang.row.stack;
+  prepare.members = gang.row.members;
+  prepare.endpoint = gang.endpoint;
+  prepare.seed = gang.row.seed;
+  prepare.prepare_seconds = std::chrono::duration<double>(times_.prepare).count();
+  part.asked = true;
+  SendToNode(part.node, std::move(prepare));
+}
+
+}  // namespace assay

@@ -1,0 +1,152 @@
+// What watchers and `assay agents` see.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "coordinator/cell/cell_record.h"
+#include "coordinator/scheduler/state_impl.h"
+
+namespace assay {
+namespace {
+
+double Seconds(std::chrono::nanoseconds d) { return std::chrono::duration<double>(d).count(); }
+
+}  // namespace
+
+std::optional<RunView> CoordinatorState::Impl::ViewOf(std::string_view id, uint64_t since,
+                                                      BootTime now) const {
+  if (const Run* run = FindRun(id); run != nullptr) return MakeView(*run, since, now);
+  for (const RunView& view : lately_ended_) {
+    if (view.run != id) continue;
+    RunView copy = view;
+    const auto skip = static_cast<std::ptrdiff_t>(std::min<uint64_t>(since, copy.ended.size()));
+    copy.ended.erase(copy.ended.begin(), copy.ended.begin() + skip);
+    return copy;
+  }
+  return std::nullopt;
+}
+
+RunView CoordinatorState::Impl::MakeView(const Run& run, uint64_t since, BootTime now) const {
+  RunView view;
+  view.run = run.row.id;
+  view.name = run.row.name;
+  view.state = run.row.state;
+  view.message = run.row.message;
+  view.cells = run.cells.size();
+  view.outcomes = run.outcomes;
+  for (const auto& [name, count] : run.outcomes) view.done += count;
+  view.sequence = run.ended.size();
+  for (uint64_t i = since; i < run.ended.size(); ++i) view.ended.push_back(run.ended[i]);
+  for (const std::string& attempt : run.gangs) {
+    const auto it = gangs_.find(attempt);
+    if (it == gangs_.end()) continue;
+    const Gang& gang = it->second;
+    const Cell& cell = run.cells[gang.cell - 1];
+    ActiveCell active;
+    active.cell = gang.cell;
+    active.label = CellLabel(run.SpecOf(cell), cell.row);
+    active.node = gang.row.node;
+    active.phase = !gang.Started() ? "prepare" : gang.all_joined ? "load" : "start";
+    if (!gang.progress.phase.empty()) active.phase = gang.progress.phase;
+    if (gang.phase == GangPhase::kEnding) active.phase = "stop";
+    active.step = gang.progress.step;
+    active.throughput = gang.progress.throughput;
+    active.seconds_left = gang.progress.seconds_left;
+    if (gang.Started()) active.seconds_running = Seconds(now - gang.started);
+    active.attempt_number = gang.Started() ? gang.row.number : cell.row.attempts + 1;
+    view.active.push_back(std::move(active));
+  }
+  std::sort(view.active.begin(), view.active.end(),
+            [](const ActiveCell& a, const ActiveCell& b) { return a.cell < b.cell; });
+  view.seconds_left = SecondsLeft(run, now);
+  if (run.gangs.empty() && !IsEnded(run.row.state)) view.waiting_for = WaitingFor(run, now);
+  return view;
+}
+
+// By the mean time of a cell of this run once one has ended; before that by the caps of the
+// stopping rule, which is an upper bound.
+double CoordinatorState::Impl::SecondsLeft(const Run& run, BootTime now) const {
+  constexpr double kStartSeconds =
+      20;  // process, libraries, device and warm-up, until one is known
+  const bool measured = run.ended_attempts > 0;
+  const double mean = measured ? run.ended_seconds / static_cast<double>(run.ended_attempts) : 0;
+  double left = measured
+                    ? mean * static_cast<double>(run.pending)
+                    : run.pending_bound_seconds + kStartSeconds * static_cast<double>(run.pending);
+  const size_t lanes = std::max<size_t>(1, run.gangs.size());
+  left /= static_cast<double>(lanes);
+  double longest = 0;
+  for (const std::string& attempt : run.gangs) {
+    const auto it = gangs_.find(attempt);
+    if (it == gangs_.end()) continue;
+    const Gang& gang = it->second;
+    const double cap = run.SpecOf(run.cells[gang.cell - 1]).stop.max_seconds + kStartSeconds;
+    const double ran = gang.Started() ? Seconds(now - gang.started) : 0;
+    const double rest =
+        gang.progress.seconds_left > 0 ? gang.progress.seconds_left : (measured ? mean : cap) - ran;
+    longest = std::max(longest, rest);
+  }
+  return left + longest;
+}
+
+std::string CoordinatorState::Impl::WaitingFor(const Run& run, BootTime now) const {
+  if (run.row.state == RunState::kCancelling) return "";
+  if (run.targets.empty()) {
+    const bool none = std::none_of(fleet_.nodes().begin(), fleet_.nodes().end(),
+                                   [](const auto& entry) { return entry.second.Up(); });
+    if (run.row.select.all_cards) {
+      return none ? "an agent to connect" : "an agent with a usable GPU or processor";
+    }
+    return fmt::format("an agent with {}", fmt::join(run.row.select.cards, " or "));
+  }
+  std::string busy, rest, drain;
+  for (const auto& [key, queue] : run.queues) {
+    for (const Candidate& candidate : run.places[key.place].candidates) {
+      const Node* node = fleet_.Find(candidate.node);
+      if (node == nullptr || !node->Up()) continue;
+      if (!node->gang.empty()) busy = node->name;
+      if (node->Draining()) drain = node->name;
+      if (node->rest.until > now) rest = node->rest.why;
+      for (const auto& [uuid, device] : node->device_rests) {
+        if (device.until > now) rest = device.why;
+      }
+    }
+  }
+  if (!rest.empty()) return fmt::format("{}; it is offered again soon", rest);
+  if (!busy.empty()) return fmt::format("its turn: {} runs a cell of another run", busy);
+  if (!drain.empty()) return fmt::format("{}, which is draining", drain);
+  for (const uint32_t g : run.placeless) {
+    const Group& group = run.groups[g];
+    if (group.pending == 0) continue;
+    const std::string& target = run.targets[group.target].name;
+    return group.absent ? fmt::format("an agent with {}", target)
+                        : fmt::format("a place for {} cells of {}: {}", group.pending, target,
+                                      group.message);
+  }
+  if (run.pending == 0 && !run.row.binding_closed) {
+    return fmt::format("an agent with {}", fmt::join(run.row.select.cards, " or "));
+  }
+  return "";
+}
+
+std::vector<AgentView> CoordinatorState::Impl::Agents() const {
+  std::vector<AgentView> agents;
+  for (const auto& [name, node] : fleet_.nodes()) {
+    if (!node.seen) continue;
+    AgentView view;
+    view.inventory = node.inventory;
+    view.address = node.address;
+    view.last_seen_unix_ms = node.last_seen_unix_ms;
+    view.cards = node.cards;
+    view.state = !node.Up()                                      ? "lost"
+                 : node.Draining()                               ? "draining"
+                 : node.rest.refusals >= times_.refusals_to_rest ? "resting"
+                                                                 : "up";
+    if (!node.gang.empty()) view.held_attempts.push_back(node.gang);
+    agents.push_back(std::move(view));
+  }
+  return agents;
+}
+
+}  // namespace assay
