@@ -1,0 +1,209 @@
+// assay-agent: dials a coordinator, says what this node has, and runs its part of gangs.
+//
+// Exit codes: 0 stopped by SIGTERM or SIGINT with every process of its gangs gone; 2 bad options,
+// state directory in use, or refused by the coordinator for good; 1 anything else.
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <random>
+
+#include "agent/cell/device_lock.h"
+#include "agent/cell/endpoint.h"
+#include "agent/inventory/local_inventory.h"
+#include "agent/inventory/stack_manifests.h"
+#include "agent/session/grpc_fleet.h"
+#include "agent/session/node_agent.h"
+#include "agent/telemetry/deadline_nvml.h"
+#include "agent/telemetry/fake_nvml.h"
+#include "agent/telemetry/node_telemetry.h"
+#include "agent/telemetry/nvml_library.h"
+#include "common/catalog/card_catalog.h"
+#include "common/ids/ids.h"
+#include "common/log/log.h"
+#include "common/net/state_dir.h"
+#include "common/status/status.h"
+#include "common/version.h"
+
+namespace assay {
+namespace {
+
+constexpr int kExitBadInput = 2;
+
+struct Options {
+  std::string coordinator;
+  std::string state;
+  std::string node;
+  std::string stacks;
+  std::string devices = "auto";
+  std::string log_level = "info";
+  bool exit_with_parent = false;
+  bool print_config = false;
+};
+
+// Flag over environment over file over default; CLI11 keeps that order.
+void AddOptions(CLI::App& app, Options& options) {
+  app.set_version_flag("--version", std::string("assay-agent ") + kVersion);
+  app.set_config("--config", "", "File with the same options, one `name = value` a line");
+  app.add_option("--coordinator", options.coordinator, "unix:PATH or HOST:PORT")
+      ->envname("ASSAY_COORDINATOR")
+      ->required();
+  app.add_option("--state", options.state, "Folder for spool, logs and cell files");
+  app.add_option("--node", options.node, "Name of this node (default: the host's)")
+      ->envname("ASSAY_NODE");
+  app.add_option("--stacks", options.stacks, "Folder of stack manifests")->envname("ASSAY_STACKS");
+  app.add_option("--devices", options.devices,
+                 "auto, cpu, UUIDs, or a file with a captured NVML (simulated devices)")
+      ->envname("ASSAY_DEVICES");
+  app.add_option("--log-level", options.log_level, "debug, info, warn or error")
+      ->envname("ASSAY_LOG_LEVEL");
+  app.add_flag("--exit-with-parent", options.exit_with_parent,
+               "Stop when the process that started this one ends");
+  app.add_flag("--print-config", options.print_config, "Print the options and leave")
+      ->configurable(false);
+}
+
+int Fail(const absl::Status& status, int code) {
+  std::fprintf(stderr, "assay-agent: %s\n", Message(status).c_str());
+  return code;
+}
+
+// SIGTERM and SIGINT as events of the loop. Blocked before any thread starts.
+absl::StatusOr<UniqueFd> BlockStopSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  UniqueFd fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!fd) return ErrnoStatus(errno, "cannot watch for signals");
+  return fd;
+}
+
+// Null for a node whose GPUs are not asked for. The captured one answers at once.
+absl::StatusOr<std::unique_ptr<Nvml>> MakeNvml(std::string& devices) {
+  if (devices == "cpu") return std::unique_ptr<Nvml>();
+  if (devices.find('/') != std::string::npos || ::access(devices.c_str(), R_OK) == 0) {
+    ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<FakeNvml> captured, FakeNvml::Load(devices));
+    devices = "auto";
+    return std::unique_ptr<Nvml>(std::move(captured));
+  }
+  return std::unique_ptr<Nvml>(std::make_unique<DeadlineNvml>(std::make_unique<NvmlLibrary>()));
+}
+
+std::string EndpointHost(const Address& coordinator) {
+  if (coordinator.kind == Address::Kind::kUnix) return "127.0.0.1";
+  return LocalAddressTowards(coordinator.host, coordinator.port);
+}
+
+// Watches the parent by pidfd; a signal at the parent's death comes at the death of its thread
+// only.
+absl::Status ExitWithParent(EventLoop& loop, UniqueFd& pidfd, std::function<void()> stop) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+  const pid_t parent = ::getppid();
+  pidfd = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, parent, 0)));
+  if (!pidfd) return ErrnoStatus(errno, "the parent is gone");
+  return loop.Watch(pidfd.get(), EPOLLIN, [&loop, &pidfd, stop](uint32_t) {
+    loop.Unwatch(pidfd.get());
+    spdlog::info("the parent process ended");
+    stop();
+  });
+}
+
+absl::StatusOr<int> RunAgent(Options options, const std::string& state, const Address& address) {
+  ASSAY_ASSIGN_OR_RETURN(UniqueFd signals, BlockStopSignals());
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<EventLoop> loop, EventLoop::Create());
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<OrphanReaper> reaper, OrphanReaper::Create(*loop));
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<Nvml> nvml, MakeNvml(options.devices));
+
+  InventoryOptions inventory_options;
+  inventory_options.node = options.node;
+  inventory_options.agent_version = kVersion;
+  inventory_options.devices = options.devices;
+  inventory_options.stacks_dir = options.stacks.empty() ? DefaultStacksDir() : options.stacks;
+  inventory_options.environment = ProcessEnvironment();
+  LocalInventory inventory(inventory_options, nvml.get());
+  const NodeInventory collected = inventory.Collect();
+  for (const std::string& warning : collected.warnings) spdlog::warn("{}", warning);
+  spdlog::info("node {} has {} devices and {} stacks", collected.node, collected.devices.size(),
+               collected.stacks.size());
+
+  const SystemClock clock;
+  NodeTelemetry telemetry(nvml.get(), &clock);
+  telemetry.SetDevices(collected);
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<FleetDialer> dialer, MakeGrpcFleet(*loop, address));
+
+  NodeAgentOptions agent_options;
+  agent_options.host.node = collected.node;
+  agent_options.host.state_dir = state;
+  agent_options.host.lock_dir = DeviceLockDir();
+  agent_options.host.endpoint_host = "127.0.0.1";
+  agent_options.host.environment = ProcessEnvironment();
+  agent_options.host.card_name = [](const Device& device) { return IdentifyDevice(device).name; };
+  agent_options.instance = NewUlid(clock.WallNow());
+  agent_options.seed = std::random_device()();
+  agent_options.encode = EncodeReport;
+  agent_options.endpoint_host = [&address] { return EndpointHost(address); };
+
+  int exit_code = 0;
+  NodeAgent agent(*loop, *reaper, clock, inventory, telemetry, *dialer, agent_options,
+                  [&](int code, const std::string& message) {
+                    if (!message.empty())
+                      std::fprintf(stderr, "assay-agent: %s\n", message.c_str());
+                    exit_code = code;
+                    loop->Stop();
+                  });
+  UniqueFd parent;
+  if (options.exit_with_parent) {
+    ASSAY_RETURN_IF_ERROR(ExitWithParent(*loop, parent, [&agent] { agent.Shutdown(); }));
+  }
+  ASSAY_RETURN_IF_ERROR(loop->Watch(signals.get(), EPOLLIN, [&](uint32_t) {
+    signalfd_siginfo info;
+    while (::read(signals.get(), &info, sizeof info) == sizeof info) {
+    }
+    agent.Shutdown();
+  }));
+  ASSAY_RETURN_IF_ERROR(agent.Start(collected));
+  loop->Run();
+  return exit_code;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Runs cells of Assay on this node", "assay-agent");
+  Options options;
+  AddOptions(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitBadInput;
+  }
+  if (options.print_config) {
+    std::fputs(app.config_to_str(true, false).c_str(), stdout);
+    return 0;
+  }
+  if (const absl::Status log = InitLog("assay-agent", options.log_level); !log.ok()) {
+    return Fail(log, kExitBadInput);
+  }
+  const absl::StatusOr<Address> address = ParseAddress(options.coordinator);
+  if (!address.ok()) return Fail(address.status(), kExitBadInput);
+  absl::StatusOr<std::string> state = ResolveStateDir(options.state);
+  if (!state.ok()) return Fail(state.status(), kExitBadInput);
+  if (options.state.empty()) *state += "/agent";
+  if (const absl::Status made = CreateStateDir(*state); !made.ok())
+    return Fail(made, kExitBadInput);
+  const absl::StatusOr<StateLock> lock = StateLock::Acquire(*state);
+  if (!lock.ok()) return Fail(lock.status(), kExitBadInput);
+  const absl::StatusOr<int> code = RunAgent(options, *state, *address);
+  return code.ok() ? *code : Fail(code.status(), 1);
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::Main(argc, argv); }
