@@ -1,0 +1,162 @@
+#include "cli/arguments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace assay::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Parsed Parse(const std::vector<std::string>& words,
+             const std::map<std::string, std::string>& environment = {}) {
+  return ParseArguments(words, [&](const char* name) -> const char* {
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+  });
+}
+
+std::string RefusedWith(const std::vector<std::string>& words) {
+  const Parsed parsed = Parse(words);
+  EXPECT_FALSE(parsed.arguments.has_value());
+  EXPECT_EQ(parsed.exit_code, 2);
+  return parsed.err;
+}
+
+TEST(Arguments, RunTakesItsFileAndFlags) {
+  const Parsed parsed = Parse({"run", "m.yaml", "--new", "--yes", "--format", "json"});
+  ASSERT_TRUE(parsed.arguments.has_value()) << parsed.err;
+  EXPECT_EQ(parsed.arguments->command, Command::kRun);
+  EXPECT_EQ(parsed.arguments->file, "m.yaml");
+  EXPECT_TRUE(parsed.arguments->force_new);
+  EXPECT_TRUE(parsed.arguments->yes);
+  EXPECT_FALSE(parsed.arguments->detach);
+  EXPECT_EQ(parsed.arguments->format, Format::kJson);
+}
+
+TEST(Arguments, GlobalFlagsStandBeforeOrAfterTheCommand) {
+  for (const auto& words : {std::vector<std::string>{"--state", "/s", "-q", "ls"},
+                            std::vector<std::string>{"ls", "--state", "/s", "--quiet"}}) {
+    const Parsed parsed = Parse(words);
+    ASSERT_TRUE(parsed.arguments.has_value()) << parsed.err;
+    EXPECT_EQ(parsed.arguments->state.value, "/s");
+    EXPECT_TRUE(parsed.arguments->quiet);
+  }
+}
+
+TEST(Arguments, FlagBeatsEnvironmentAndSaysWhereItCameFrom) {
+  const std::map<std::string, std::string> environment = {{"ASSAY_STATE", "/env"},
+                                                          {"ASSAY_COORDINATOR", "h:1"}};
+  const Parsed parsed = Parse({"--state", "/flag", "ls"}, environment);
+  ASSERT_TRUE(parsed.arguments.has_value());
+  EXPECT_EQ(parsed.arguments->state.value, "/flag");
+  EXPECT_EQ(parsed.arguments->state.source, "--state");
+  EXPECT_EQ(parsed.arguments->coordinator.value, "h:1");
+  EXPECT_EQ(parsed.arguments->coordinator.source, "ASSAY_COORDINATOR");
+  EXPECT_FALSE(parsed.arguments->LocalMode());
+  EXPECT_EQ(Parse({"ls"}).arguments->state.source, "default");
+}
+
+TEST(Arguments, PlanAsksAFleetOnlyWhenItsCommandLineSaysSo) {
+  EXPECT_FALSE(Parse({"plan", "m.yaml"}, {{"ASSAY_COORDINATOR", "h:1"}}).arguments->fleet);
+  EXPECT_TRUE(Parse({"plan", "m.yaml", "--coordinator", "h:1"}).arguments->fleet);
+}
+
+TEST(Arguments, NoColorVariableCountsWhenNotEmpty) {
+  EXPECT_TRUE(Parse({"ls"}, {{"NO_COLOR", "1"}}).arguments->no_color);
+  EXPECT_FALSE(Parse({"ls"}, {{"NO_COLOR", ""}}).arguments->no_color);
+}
+
+TEST(Arguments, UnknownCommandGivesTheNearest) {
+  EXPECT_THAT(RefusedWith({"resluts", "last"}), HasSubstr("'results'"));
+}
+
+TEST(Arguments, UnknownFlagGivesTheNearest) {
+  EXPECT_THAT(RefusedWith({"ls", "--formt", "json"}), HasSubstr("--format"));
+}
+
+TEST(Arguments, CommandsOfLaterVersionsAreNamedAsSuch) {
+  EXPECT_THAT(RefusedWith({"compare"}), HasSubstr("not offered yet"));
+}
+
+TEST(Arguments, NoCommandIsBadInputWithTheHelpOnStandardError) {
+  EXPECT_THAT(RefusedWith({}), HasSubstr("Usage:"));
+  EXPECT_THAT(RefusedWith({"--quiet"}), HasSubstr("say what to do"));
+}
+
+TEST(Arguments, FormatNamesWhatItTakes) {
+  EXPECT_THAT(RefusedWith({"run", "m", "--format", "xml"}), HasSubstr("table, json or csv"));
+  EXPECT_THAT(RefusedWith({"agents", "--format", "csv"}), HasSubstr("table or json"));
+}
+
+TEST(Arguments, CellIsANumberFromOne) {
+  EXPECT_EQ(Parse({"show", "last", "7"}).arguments->cell, 7u);
+  EXPECT_EQ(Parse({"show", "last"}).arguments->cell, std::nullopt);
+  for (const char* cell : {"0", "-3", "x", "7x", "99999999999999999999"}) {
+    const Parsed parsed = Parse({"show", "last", cell});
+    EXPECT_FALSE(parsed.arguments.has_value()) << cell;
+    EXPECT_EQ(parsed.exit_code, 2) << cell;
+  }
+}
+
+TEST(Arguments, CardsAreSplitAtCommasAndDoNotSwallowTheFile) {
+  const Parsed parsed = Parse({"plan", "--cards", "RTX 3090, RTX 2080 Ti", "m.yaml"});
+  ASSERT_TRUE(parsed.arguments.has_value()) << parsed.err;
+  EXPECT_THAT(parsed.arguments->cards, ElementsAre("RTX 3090", "RTX 2080 Ti"));
+  EXPECT_EQ(parsed.arguments->file, "m.yaml");
+}
+
+TEST(Arguments, RequiredWordsAreNamed) {
+  EXPECT_THAT(RefusedWith({"run"}), HasSubstr("FILE"));
+  EXPECT_THAT(RefusedWith({"plan"}), HasSubstr("FILE"));
+  EXPECT_THAT(RefusedWith({"watch"}), HasSubstr("RUN"));
+  EXPECT_THAT(RefusedWith({"reproduce", "last"}), HasSubstr("CELL"));
+  EXPECT_THAT(RefusedWith({"export", "last"}), HasSubstr("--output"));
+  EXPECT_THAT(RefusedWith({"rerun", "last"}), HasSubstr("--failed"));
+  EXPECT_THAT(RefusedWith({"merge"}), HasSubstr("FILE"));
+}
+
+TEST(Arguments, TooManyWordsAreBadInput) {
+  EXPECT_THAT(RefusedWith({"ls", "extra"}), HasSubstr("extra"));
+  EXPECT_THAT(RefusedWith({"run", "a.yaml", "b.yaml"}), HasSubstr("b.yaml"));
+}
+
+TEST(Arguments, HelpOfEveryCommandHasAnExampleAndEndsWithZero) {
+  for (const char* command : {"plan", "run", "watch", "ls", "show", "results", "agents", "cancel",
+                              "rerun", "export", "merge", "reproduce", "version"}) {
+    const Parsed parsed = Parse({command, "--help"});
+    EXPECT_FALSE(parsed.arguments.has_value()) << command;
+    EXPECT_EQ(parsed.exit_code, 0) << command;
+    EXPECT_THAT(parsed.out, HasSubstr("Example")) << command;
+    EXPECT_THAT(parsed.out, HasSubstr(std::string("assay ") + command)) << command;
+  }
+}
+
+TEST(Arguments, GeneralHelpListsCommandsAndExitCodes) {
+  const Parsed parsed = Parse({"--help"});
+  EXPECT_EQ(parsed.exit_code, 0);
+  for (const char* part : {"reproduce", "Exit codes", "130", "--state", "--coordinator"}) {
+    EXPECT_THAT(parsed.out, HasSubstr(part));
+  }
+}
+
+TEST(Arguments, VersionFlagIsTheVersionCommand) {
+  EXPECT_EQ(Parse({"--version"}).arguments->command, Command::kVersion);
+}
+
+TEST(Arguments, DetachWithAFormatIsRefused) {
+  EXPECT_THAT(RefusedWith({"run", "m", "--detach", "--format", "json"}), HasSubstr("--detach"));
+}
+
+TEST(Arguments, ControlCharactersOfAWordDoNotReachTheSentence) {
+  EXPECT_EQ(RefusedWith({"\x1B[31mrum"}).find('\x1B'), std::string::npos);
+  EXPECT_EQ(RefusedWith({"ls", "--x\x1B[31m"}).find('\x1B'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay::cli
