@@ -1,0 +1,189 @@
+#include "agent/telemetry/node_telemetry.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "agent/telemetry/fake_nvml.h"
+
+namespace assay {
+namespace {
+
+std::unique_ptr<FakeNvml> Fixture(const std::string& name) {
+  auto nvml = FakeNvml::Load(ASSAY_FIXTURES "/nvml/" + name + ".json");
+  return nvml.ok() ? *std::move(nvml) : nullptr;
+}
+
+Device Gpu(const std::string& uuid, const std::string& kind = "gpu") {
+  Device device;
+  device.uuid = uuid;
+  device.kind = kind;
+  device.memory_total_bytes = 1000;
+  device.driver_version = "535.54.03";
+  return device;
+}
+
+// A joined thread may stay in /proc for a moment: waits until there are `expected`, at most 10 s.
+int Threads(int expected) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  for (;;) {
+    int count = 0;
+    for ([[maybe_unused]] const auto& t : std::filesystem::directory_iterator("/proc/self/task")) {
+      ++count;
+    }
+    if (count == expected || std::chrono::steady_clock::now() > until) return count;
+    std::this_thread::yield();
+  }
+}
+
+// Until the sampler has gone round again, or ten seconds.
+void AwaitSamples(const FakeNvml& nvml, int64_t more) {
+  const int64_t from = nvml.samples_taken();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (nvml.samples_taken() < from + more && std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();
+  }
+}
+
+TelemetryOptions Fast() { return {std::chrono::milliseconds(1), "/proc"}; }
+
+TEST(NodeTelemetry, AGpuSessionKnowsItsFieldsByUuid) {
+  auto nvml = Fixture("rtx3090_gtx1080ti");
+  FakeClock clock;
+  NodeTelemetry telemetry(nvml.get(), &clock, Fast());
+  // Case 7: PCI order is [GTX 1080 Ti, RTX 3090]; the session is of the RTX 3090 by its UUID.
+  const std::string uuid = nvml->Describe()->devices[1].uuid;
+  NodeInventory inventory;
+  inventory.devices = {Gpu(nvml->Describe()->devices[0].uuid), Gpu(uuid)};
+  inventory.cpu_model = "AMD EPYC";
+  inventory.agent_version = "0.1.0";
+  telemetry.SetDevices(inventory);
+  auto session = telemetry.Begin(std::vector<std::string>{uuid});
+  session->WindowBegin();
+  AwaitSamples(*nvml, 3);
+  clock.Advance(std::chrono::seconds(1));
+  session->WindowEnd();
+  const Record record = session->Finish({});
+  EXPECT_EQ(record.Number(Field::kPowerMeanWatts), 301);
+  // Case 34: both limits.
+  EXPECT_EQ(record.Number(Field::kPowerLimitWatts), 315);
+  EXPECT_EQ(record.Number(Field::kPowerLimitDefaultWatts), 350);
+  EXPECT_EQ(record.Integer(Field::kDeviceUsedBeforeBytes), 4 << 20);
+  EXPECT_EQ(record.Integer(Field::kDeviceTotalBytes), 1000);
+  EXPECT_EQ(record.Text(Field::kExclusive), "inferred");
+  EXPECT_EQ(record.Text(Field::kDriverVersion), "535.54.03");
+  EXPECT_EQ(record.Text(Field::kCpuModel), "AMD EPYC");
+  EXPECT_FALSE(record.Has(Field::kEnergyJoules));  // a window of one second
+}
+
+// Case 55: the wall clock jumps by hours in mid-cell and changes nothing.
+TEST(NodeTelemetry, AWallClockThatStepsChangesNoFigure) {
+  auto nvml = Fixture("rtx3090");
+  FakeClock clock;
+  NodeTelemetry telemetry(nvml.get(), &clock, Fast());
+  const std::string uuid = nvml->Describe()->devices[0].uuid;
+  NodeInventory inventory;
+  inventory.devices = {Gpu(uuid)};
+  telemetry.SetDevices(inventory);
+  auto session = telemetry.Begin(std::vector<std::string>{uuid});
+  session->WindowBegin();
+  AwaitSamples(*nvml, 2);
+  clock.StepWall(-std::chrono::hours(1));
+  clock.Advance(std::chrono::seconds(2));
+  AwaitSamples(*nvml, 2);
+  session->WindowEnd();
+  clock.StepWall(std::chrono::hours(2));
+  EXPECT_EQ(session->Finish({}).Number(Field::kPowerMeanWatts), 318.5);
+}
+
+// Case 8: the board's sensors are the parent's; a slice has its own memory only.
+TEST(NodeTelemetry, ASliceHasNoPowerClockOrTemperature) {
+  auto nvml = Fixture("a100_mig");
+  const std::string slice = nvml->Describe()->devices[0].slices[0].uuid;
+  NvmlSample parents;
+  parents.power_watts = 88;
+  parents.energy_joules = 1;
+  parents.temperature_celsius = 40;
+  parents.memory_used_bytes = 777;
+  nvml->SetSample(slice, parents);
+  FakeClock clock;
+  NodeTelemetry telemetry(nvml.get(), &clock, Fast());
+  NodeInventory inventory;
+  inventory.devices = {Gpu(slice, "mig")};
+  telemetry.SetDevices(inventory);
+  auto session = telemetry.Begin(std::vector<std::string>{slice});
+  session->WindowBegin();
+  AwaitSamples(*nvml, 3);
+  clock.Advance(std::chrono::seconds(100));
+  session->WindowEnd();
+  const Record record = session->Finish({});
+  EXPECT_EQ(record.Integer(Field::kDeviceUsedBytes), 777);
+  EXPECT_FALSE(record.Has(Field::kPowerMeanWatts));
+  EXPECT_FALSE(record.Has(Field::kEnergyJoules));
+  EXPECT_FALSE(record.Has(Field::kTemperatureMaxCelsius));
+}
+
+TEST(NodeTelemetry, AProcessorsMemoryIsTheLargestPeakOfARank) {
+  FakeClock clock;
+  NodeTelemetry telemetry(nullptr, &clock);
+  NodeInventory inventory;
+  inventory.devices = {Gpu("CPU-1", "cpu")};
+  telemetry.SetDevices(inventory);
+  auto session = telemetry.Begin(std::vector<std::string>{"CPU-1"});
+  const std::vector<ProcessUsage> usage = {{100, 0, 0}, {300, 0, 0}, {200, 0, 0}};
+  const Record record = session->Finish(usage);
+  EXPECT_EQ(record.Integer(Field::kDeviceUsedBytes), 300);
+  EXPECT_EQ(record.Integer(Field::kDeviceTotalBytes), 1000);
+  EXPECT_FALSE(record.Has(Field::kExclusive));
+}
+
+TEST(NodeTelemetry, AnUnknownDeviceLeavesFieldsNotKnown) {
+  auto nvml = Fixture("rtx3090");
+  FakeClock clock;
+  NodeTelemetry telemetry(nvml.get(), &clock, Fast());
+  auto session = telemetry.Begin(std::vector<std::string>{"GPU-gone"});
+  session->WindowBegin();
+  session->WindowEnd();
+  const std::vector<ProcessUsage> usage = {{100, 0, 0}};
+  EXPECT_EQ(session->Finish(usage), Record());
+}
+
+TEST(NodeTelemetry, AFailingDriverLeavesFieldsNotKnown) {
+  auto nvml = Fixture("rtx3090");
+  FakeClock clock;
+  NodeTelemetry telemetry(nvml.get(), &clock, Fast());
+  const std::string uuid = nvml->Describe()->devices[0].uuid;
+  NodeInventory inventory;
+  inventory.devices = {Gpu(uuid)};
+  telemetry.SetDevices(inventory);
+  nvml->Fail(absl::InternalError("GPU is lost"));
+  auto session = telemetry.Begin(std::vector<std::string>{uuid});
+  session->WindowBegin();
+  session->WindowEnd();
+  const Record record = session->Finish({});
+  EXPECT_FALSE(record.Has(Field::kDeviceUsedBytes));
+  EXPECT_FALSE(record.Has(Field::kPowerLimitWatts));
+  EXPECT_EQ(record.Text(Field::kExclusive), "unknown");
+}
+
+TEST(NodeTelemetry, NoThreadWhileNoSessionIsOpen) {
+  auto nvml = Fixture("rtx3090");
+  FakeClock clock;
+  const int before = 1;
+  ASSERT_EQ(Threads(before), before);
+  NodeTelemetry telemetry(nvml.get(), &clock, Fast());
+  const std::string uuid = nvml->Describe()->devices[0].uuid;
+  NodeInventory inventory;
+  inventory.devices = {Gpu(uuid)};
+  telemetry.SetDevices(inventory);
+  EXPECT_EQ(Threads(before), before);
+  {
+    auto session = telemetry.Begin(std::vector<std::string>{uuid});
+    EXPECT_EQ(Threads(before + 1), before + 1);
+  }
+  EXPECT_EQ(Threads(before), before);
+}
+
+}  // namespace
+}  // namespace assay
