@@ -62,12 +62,13 @@ class Wheels:
         self.folder = folder
         self.extra = extra
 
-    def get(self, requirement):
+    def get(self, requirement, tag=""):
+        """The wheel of a requirement "name==version"; `tag` ("cp311") where any Python's will not do."""
         name, _, version = requirement.partition("==")
         # `13.0.*` and `2.11.0` alike; a local version such as +cu130 may follow.
         pattern = f"{name.replace('-', '_')}-{version.removesuffix('.*')}[-+.]*.whl"
         for folder in filter(None, [self.extra, self.folder]):
-            found = sorted(folder.glob(pattern))
+            found = sorted(f for f in folder.glob(pattern) if tag in f.name)
             if found:
                 return found[-1]
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -203,6 +204,12 @@ def fetch_cuda_headers(wheels, target):
     target.make(fill)
 
 
+def wheel_dir():
+    """A folder of wheels to look in before downloading, from the environment."""
+    folder = os.environ.get("ASSAY_WHEEL_DIR")
+    return pathlib.Path(folder) if folder else None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -212,11 +219,10 @@ def main():
     parser.add_argument("--plan", action="store_true")
     parser.add_argument("--cuda-headers", action="store_true")
     parser.add_argument("--wheel-folder", action="store_true")
-    parser.add_argument("--wheel-dir", type=pathlib.Path,
-                        default=os.environ.get("ASSAY_WHEEL_DIR") or None,
+    parser.add_argument("--wheel-dir", type=pathlib.Path, default=wheel_dir(),
                         help="folder of wheels to look in before downloading (ASSAY_WHEEL_DIR)")
     options = parser.parse_args()
-    wheels = Wheels(DEPS / "wheels", options.wheel_dir and pathlib.Path(options.wheel_dir))
+    wheels = Wheels(DEPS / "wheels", options.wheel_dir)
     if options.wheel_folder:
         print(wheels.folder)
         return

@@ -31,7 +31,7 @@ at::Tensor Trainer::Accumulate(const at::Tensor& images, const at::Tensor& label
     const AutocastScope autocast(precision_, device_type_);
     loss = at::cross_entropy_loss(model_.Forward(images), labels);
   }
-  if (accumulate_ > 1) loss = loss / static_cast<double>(accumulate_);
+  if (accumulate_ > 1) loss = loss.div(static_cast<double>(accumulate_));
   (scaler_ ? scaler_->Scale(loss) : loss).backward();
   return loss.detach();
 }
@@ -46,7 +46,7 @@ StepOutput Trainer::TrainStep(const Batch& batch) {
                                  ? Accumulate(batch.images, batch.labels)
                                  : Accumulate(batch.images.narrow(0, i * micro, micro),
                                               batch.labels.narrow(0, i * micro, micro));
-    output.loss = output.loss.defined() ? output.loss + share : share;
+    output.loss = output.loss.defined() ? output.loss.add(share) : share;
   }
   Update();
   if (scaler_) output.found_inf = scaler_->found_inf();

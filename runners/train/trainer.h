@@ -23,7 +23,7 @@ namespace assay::train {
 
 // SGD as He et al. (2015) train ResNet, with a rate low enough to stay in band on random labels.
 struct SgdOptions {
-  double learning_rate = 0.01;
+  double learning_rate = 0.001;
   double momentum = 0.9;
   double weight_decay = 1e-4;
 };

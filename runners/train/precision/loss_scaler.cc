@@ -17,7 +17,7 @@ LossScaler::LossScaler(c10::Device device, double first_scale)
       growth_tracker_(at::zeros({1}, at::TensorOptions(at::kInt).device(device))),
       found_inf_(at::zeros({1}, at::TensorOptions(at::kFloat).device(device))) {}
 
-at::Tensor LossScaler::Scale(const at::Tensor& loss) const { return loss * scale_; }
+at::Tensor LossScaler::Scale(const at::Tensor& loss) const { return loss.mul(scale_); }
 
 void LossScaler::Unscale(std::vector<at::Tensor>& gradients) {
   found_inf_.zero_();

@@ -1,0 +1,111 @@
+#include <ATen/Context.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "runners/train/train_runner.h"
+
+namespace assay::train {
+namespace {
+
+class GpuTrain : public testing::Test {
+ protected:
+  void SetUp() override {
+    const CudaStack cuda = QueryCuda();
+    if (!cuda.built) GTEST_SKIP() << "this build has no CUDA (ASSAY_CUDA)";
+    if (cuda.devices == 0) {
+      GTEST_SKIP() << "no GPU here: " << (cuda.problem.empty() ? "none seen" : cuda.problem);
+    }
+  }
+
+  static CellFile Cell(const std::string& precision, int64_t batch) {
+    CellFile cell;
+    cell.spec.model = "resnet50";
+    cell.spec.precision = precision;
+    cell.spec.batch = batch;
+    cell.spec.image = "64x64";
+    cell.spec.stop = {.confidence = 0.01, .min_seconds = 0.5, .max_seconds = 2};
+    cell.device_kind = "cuda";
+    return cell;
+  }
+
+  static RunnerResult Run(const CellFile& cell) {
+    RecordWriter records(open("/dev/null", O_WRONLY | O_CLOEXEC), true);
+    TrainRunner runner;
+    return runner.Run(cell, records);
+  }
+};
+
+TEST_F(GpuTrain, EveryPrecisionMeasuresInBothModes) {
+  for (const std::string precision : {"fp32", "tf32", "amp-fp16", "amp-bf16"}) {
+    for (const std::string mode : {"train", "infer"}) {
+      CellFile cell = Cell(precision, 32);
+      cell.spec.mode = mode;
+      const RunnerResult result = Run(cell);
+      if (result.reason == "unsupported_precision") continue;
+      ASSERT_EQ(result.outcome, "ok") << precision << " " << mode << ": " << result.message;
+      EXPECT_EQ(result.fields["allow_tf32_matmul"], precision == "tf32");
+      EXPECT_EQ(result.fields["allow_tf32_cudnn"], precision == "tf32");
+    }
+  }
+}
+
+TEST_F(GpuTrain, StepsCountedOnTheDeviceAreThoseClaimed) {
+  const RunnerResult result = Run(Cell("fp32", 16));
+  ASSERT_EQ(result.outcome, "ok") << result.message;
+  EXPECT_EQ(result.fields["device_steps"], result.fields["steps"]);
+}
+
+TEST_F(GpuTrain, DeviceAndHostClockAgreeWithinTwoPercent) {  // case 27
+  const RunnerResult result = Run(Cell("fp32", 16));
+  ASSERT_EQ(result.outcome, "ok") << result.message;
+  EXPECT_NEAR(result.fields["host_seconds"].get<double>() / result.fields["seconds"].get<double>(),
+              1, 0.02);
+}
+
+TEST_F(GpuTrain, AllocatedIsAtMostReserved) {  // case 3
+  const RunnerResult result = Run(Cell("amp-fp16", 16));
+  ASSERT_EQ(result.outcome, "ok") << result.message;
+  const int64_t allocated = result.fields["allocated_peak_bytes"].get<int64_t>();
+  EXPECT_GT(allocated, 25557032 * 4);
+  EXPECT_LE(allocated, result.fields["reserved_peak_bytes"].get<int64_t>());
+}
+
+TEST_F(GpuTrain, BatchThatDoesNotFitIsMemLimit) {  // case 1
+  CellFile cell = Cell("fp32", 1000000);
+  cell.spec.image = "224x224";
+  const RunnerResult result = Run(cell);
+  EXPECT_EQ(result.outcome, "mem_limit") << result.message;
+  EXPECT_EQ(result.reason, "out_of_memory");
+}
+
+TEST_F(GpuTrain, LossScalingSkipsAlmostNothing) {  // case 31
+  const RunnerResult result = Run(Cell("amp-fp16", 32));
+  ASSERT_EQ(result.outcome, "ok") << result.message;
+  EXPECT_LE(result.fields["skipped_steps"].get<int64_t>(),
+            1 + result.fields["steps"].get<int64_t>() / 100);
+  EXPECT_GT(result.fields["loss_scale"].get<double>(), 0);
+}
+
+TEST_F(GpuTrain, UnknownUuidIsNotAnotherCard) {  // case 7
+  CellFile cell = Cell("fp32", 1);
+  cell.device_uuid = "GPU-00000000-0000-0000-0000-000000000000";
+  const RunnerResult result = Run(cell);
+  EXPECT_EQ(result.outcome, "fail");
+  EXPECT_NE(result.message.find("no CUDA device has the UUID"), std::string::npos);
+}
+
+TEST_F(GpuTrain, StackNamesWhatIsLoaded) {
+  TrainRunner runner;
+  const nlohmann::json info = runner.StackInfo();
+  EXPECT_TRUE(info["versions"]["cuda"].is_string());
+  EXPECT_TRUE(info["versions"]["cudnn"].is_string());
+  EXPECT_TRUE(info["versions"]["nccl"].is_string());
+  EXPECT_FALSE(info["arch_list"].empty());
+}
+
+}  // namespace
+}  // namespace assay::train

@@ -1,0 +1,188 @@
+"""assay-train as a process: command line, records, exit codes, memory and signals, on the CPU.
+
+Run one by name: ASSAY_BUILD=build/release python3 runner_process_test.py RunnerProcess.test_NAME
+"""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+BUILD = os.environ.get("ASSAY_BUILD", "build/release")
+PROGRAM = os.path.join(BUILD, "bin", "assay-train")
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def cell(**changes):
+    spec = {"model": "resnet50", "mode": "train", "precision": "fp32", "batch": 1,
+            "image": "32x32", "stop": {"min_seconds": 0.2, "max_seconds": 0.6}}
+    spec.update(changes)
+    return {"protocol": 1, "attempt": "01J", "cell": 1, "spec": spec, "device": {"kind": "cpu"}}
+
+
+def run(content, program=PROGRAM, **more):
+    text = content if isinstance(content, str) else json.dumps(content)
+    return subprocess.run([program, "--cell", "-"], input=text, capture_output=True, text=True,
+                          timeout=240, env=ENVIRONMENT, **more)
+
+
+def records(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def result(done):
+    last = records(done.stdout)[-1]
+    assert last["record"] == "result", last
+    return last
+
+
+class RunnerProcess(unittest.TestCase):
+    def test_bad_cell_file_exits_2(self):
+        for text in ["", "{", "[1]", '{"spec":{"batch":"many"}}', '{"protocol":99}']:
+            done = run(text)
+            self.assertEqual(done.returncode, 2, text)
+            self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+
+    def test_describe_says_what_resnet50_is(self):
+        self.assertIn("resnet50", subprocess.check_output([PROGRAM, "--list"], text=True).split())
+        said = json.loads(subprocess.check_output([PROGRAM, "--describe", "resnet50"], text=True))
+        self.assertEqual(said["parameters"], 25557032)
+        self.assertEqual(said["sample_unit"], "img")
+        self.assertAlmostEqual(said["flops_per_sample"] / 8.178e9, 1, places=3)
+        unknown = subprocess.run([PROGRAM, "--describe", "resnet51"], capture_output=True)
+        self.assertEqual(unknown.returncode, 2)
+
+    def test_stack_info_is_complete(self):
+        said = json.loads(subprocess.check_output([PROGRAM, "--stack-info"], text=True))
+        self.assertEqual(said["runner"], "assay-train")
+        self.assertEqual(said["max_world_size"], 1)
+        self.assertFalse(said["simulated"])
+        self.assertIn("cpu", said["device_kinds"])
+        self.assertRegex(said["versions"]["libtorch"], r"^\d+\.\d+\.\d+")
+        stacks = os.path.join(BUILD, "share", "assay", "stacks")
+        manifests = [f for f in os.listdir(stacks) if f.startswith("libtorch-")]
+        manifest = json.load(open(os.path.join(stacks, manifests[0])))
+        self.assertTrue(os.path.samefile(os.path.join(stacks, manifest["program"]), PROGRAM))
+
+    def test_progress_and_records_follow_the_protocol(self):
+        content = cell()
+        content["spawned_at_boot_ns"] = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        done = run(content)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        seen = records(done.stdout)
+        self.assertEqual(seen[0]["record"], "hello")
+        self.assertEqual([r["record"] for r in seen].count("joined"), 1)
+        self.assertEqual([r["phase"] for r in seen if r["record"] == "phase"],
+                         ["load", "setup", "warmup", "measure", "finish"])
+        self.assertTrue(any(r["record"] == "progress" for r in seen))
+        fields = seen[-1]["fields"]
+        self.assertEqual(fields["steps"], fields["device_steps"])
+        self.assertEqual(fields["parameters"], 25557032)
+        self.assertAlmostEqual(fields["host_seconds"] / fields["seconds"], 1, delta=0.02)
+        for name in ["process_start_seconds", "library_load_seconds", "device_setup_seconds",
+                     "warmup_seconds"]:
+            self.assertGreater(fields[name], 0, name)
+        for name in ["allocated_peak_bytes", "reserved_peak_bytes", "cuda_version"]:
+            self.assertIsNone(fields[name], name)
+        self.assertIs(fields["allow_tf32_matmul"], False)
+        self.assertLess(abs(fields["loss_first"]), 20)
+
+    def test_every_cpu_precision_and_mode_measures(self):
+        for precision in ["fp32", "amp-bf16"]:
+            for mode in ["train", "infer"]:
+                done = run(cell(precision=precision, mode=mode, batch=2, accumulate=2))
+                self.assertEqual(result(done)["outcome"], "ok", done.stdout + done.stderr)
+                self.assertGreater(result(done)["fields"]["throughput"], 0)
+
+    def test_image_and_layout_are_taken(self):
+        done = run(cell(layout="contiguous", image="48x64", mode="infer"))
+        self.assertEqual(result(done)["outcome"], "ok", done.stderr)
+
+    def test_unsupported_cells_exit_4(self):
+        for changes, reason in [({"precision": "tf32"}, "unsupported_precision"),
+                                ({"precision": "amp-fp16"}, "unsupported_precision"),
+                                ({"lane": "graph"}, "lane_not_in_stack"),
+                                ({"model": "swin_l"}, "model_not_in_stack")]:
+            done = run(cell(**changes))
+            self.assertEqual(done.returncode, 4, changes)
+            self.assertEqual(result(done)["reason"], reason)
+            self.assertEqual(result(done)["outcome"], "unsupported")
+
+    def test_out_of_memory_spares_the_next_cell(self):
+        """Case 1: ok, mem_limit, ok; one process a cell, so nothing is held over."""
+        first = run(cell())
+        second = run(cell(batch=1000000, image="224x224"))
+        third = run(cell())
+        self.assertEqual([result(d)["outcome"] for d in (first, second, third)],
+                         ["ok", "mem_limit", "ok"])
+        self.assertEqual([d.returncode for d in (first, second, third)], [0, 3, 0])
+        self.assertEqual(result(second)["reason"], "out_of_memory")
+        self.assertIn("allocate", result(second)["message"])
+
+    def test_small_address_space_is_mem_limit(self):
+        """Runs out in a step, not when data is made."""
+        limit = 3 << 30
+        done = run(cell(batch=256, image="96x96"),
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        self.assertEqual(done.returncode, 3, done.stdout[-2000:] + done.stderr[-2000:])
+        self.assertEqual(result(done)["outcome"], "mem_limit")
+        self.assertIn("warmup", [r.get("phase") for r in records(done.stdout)])
+
+    def start(self, content):
+        child = subprocess.Popen([PROGRAM, "--cell", "-"], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+        self.addCleanup(lambda: (child.kill(), child.wait(), child.stdout.close()))
+        child.stdin.write(json.dumps(content))
+        child.stdin.close()
+        return child
+
+    def test_sigterm_ends_it(self):
+        child = self.start(cell(stop={"min_seconds": 60, "max_seconds": 60}))
+        for line in child.stdout:
+            if json.loads(line)["record"] == "progress":
+                break
+        child.send_signal(signal.SIGTERM)
+        self.assertEqual(child.wait(timeout=10), -signal.SIGTERM)
+
+    def test_slowed_process_gives_a_lower_figure(self):
+        """The window is time that passes, not time that this process was given."""
+        stop = {"min_seconds": 2, "max_seconds": 3, "confidence": 0}
+        usual = result(run(cell(stop=stop)))["fields"]["throughput"]
+        child = self.start(cell(stop=stop))
+        over = threading.Event()
+
+        def stop_and_go():
+            while not over.wait(0.02):
+                child.send_signal(signal.SIGSTOP)
+                time.sleep(0.08)
+                child.send_signal(signal.SIGCONT)
+
+        thread = threading.Thread(target=stop_and_go)
+        thread.start()
+        try:
+            lines = list(child.stdout)
+        finally:
+            over.set()
+            thread.join()
+            child.wait()
+        slowed = json.loads(lines[-1])["fields"]["throughput"]
+        self.assertLess(slowed, 0.6 * usual)
+
+    def test_library_that_is_missing_is_a_sentence(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "bin"))
+            program = shutil.copy(PROGRAM, os.path.join(folder, "bin", "assay-train"))
+            done = run(cell(), program=program)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(result(done)["reason"], "runner_error")
+            self.assertIn("libassay-train.so", result(done)["message"])
+
+
+if __name__ == "__main__":
+    unittest.main()

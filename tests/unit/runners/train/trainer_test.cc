@@ -1,0 +1,269 @@
+// Trainer, Measurement and RunCell with a model of three layers, on the CPU.
+#include "runners/train/trainer.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/relu.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <deque>
+#include <limits>
+
+#include "runners/train/measurement.h"
+#include "runners/train/models/layers.h"
+#include "runners/train/train_runner.h"
+
+namespace assay::train {
+namespace {
+
+constexpr int64_t kClasses = 10;
+
+class TinyModel : public Model {
+ public:
+  explicit TinyModel(const Placement& placement)
+      : Model(placement), conv_(tensors_, "conv", 3, 8, 3, 2), fc_(tensors_, "fc", 8, kClasses) {}
+  at::Tensor Forward(const at::Tensor& images) override {
+    return fc_(at::relu(conv_(images)).mean({2, 3}));
+  }
+  int64_t classes() const override { return kClasses; }
+
+ private:
+  Conv2d conv_;
+  Linear fc_;
+};
+
+std::unique_ptr<Model> MakeTiny(const Placement& placement) {
+  return std::make_unique<TinyModel>(placement);
+}
+
+std::unique_ptr<Model> MakeBroken(const Placement& placement) {
+  auto model = std::make_unique<TinyModel>(placement);
+  model->tensors().parameters()[0].tensor.detach().fill_(
+      std::numeric_limits<double>::quiet_NaN());
+  return model;
+}
+
+int64_t NoFlops(int64_t, int64_t) { return 1; }
+
+ModelEntry Entry(std::unique_ptr<Model> (*make)(const Placement&)) {
+  return {.name = "tiny", .parameters = 0, .sample_unit = "img", .image = {8, 8},
+          .least_image = 8, .make = make, .forward_flops = NoFlops};
+}
+
+CellFile TinyCell() {
+  CellFile cell;
+  cell.spec.model = "tiny";
+  cell.spec.batch = 4;
+  cell.spec.stop = {.confidence = 0.01, .min_seconds = 0.02, .max_seconds = 0.05};
+  return cell;
+}
+
+RunnerResult RunTiny(const CellFile& cell, std::unique_ptr<Model> (*make)(const Placement&),
+                     nlohmann::json& fields) {
+  RecordWriter records(open("/dev/null", O_WRONLY | O_CLOEXEC), true);
+  const std::unique_ptr<Device> device = MakeCpuDevice();
+  return RunCell(cell, Entry(make), *device, fields, records);
+}
+
+Batch FixedBatch(int64_t n) {
+  SyntheticData data(c10::kCPU, int64_t{1} << 30, c10::MemoryFormat::ChannelsLast, n, {8, 8},
+                     kClasses);
+  return data.Next();
+}
+
+TEST(Trainer, LossFallsOverFiftyStepsOnAFixedBatch) {
+  at::manual_seed(1);
+  TinyModel model({});
+  Trainer trainer(model, Precision::kFp32, 1, {.learning_rate = 0.1});
+  const Batch batch = FixedBatch(8);
+  const float first = trainer.TrainStep(batch).loss.item<float>();
+  float last = first;
+  for (int i = 1; i < 50; ++i) last = trainer.TrainStep(batch).loss.item<float>();
+  EXPECT_LT(last, 0.8f * first);
+}
+
+TEST(Trainer, MicroBatchesGiveTheGradientsOfTheWholeBatch) {
+  const Batch batch = FixedBatch(8);
+  at::manual_seed(1);
+  TinyModel whole({});
+  at::manual_seed(1);
+  TinyModel parts({});
+  Trainer a(whole, Precision::kFp32, 1), b(parts, Precision::kFp32, 4);
+  const float loss_a = a.TrainStep(batch).loss.item<float>();
+  const float loss_b = b.TrainStep(batch).loss.item<float>();
+  EXPECT_NEAR(loss_a, loss_b, 1e-5);
+  const auto gradients_a = a.Gradients(), gradients_b = b.Gradients();
+  ASSERT_EQ(gradients_a.size(), gradients_b.size());
+  for (size_t i = 0; i < gradients_a.size(); ++i) {
+    EXPECT_TRUE(at::allclose(gradients_a[i], gradients_b[i], 1e-4, 1e-6)) << i;
+  }
+}
+
+TEST(Trainer, Bfloat16StaysCloseToFp32) {
+  const Batch batch = FixedBatch(8);
+  at::manual_seed(1);
+  TinyModel model({});
+  at::manual_seed(1);
+  TinyModel amp_model({});
+  Trainer plain(model, Precision::kFp32, 1), amp(amp_model, Precision::kAmpBf16, 1);
+  const float loss = plain.TrainStep(batch).loss.item<float>();
+  const float amp_loss = amp.TrainStep(batch).loss.item<float>();
+  EXPECT_NEAR(amp_loss, loss, 0.03);
+  EXPECT_NE(amp_loss, loss);
+}
+
+TEST(Trainer, InferenceLeavesNoGradientsAndTheSameWeights) {
+  TinyModel model({.train = false});
+  const at::Tensor before = model.tensors().parameters()[0].tensor.clone();
+  Trainer trainer(model, Precision::kFp32, 1);
+  const StepOutput output = trainer.InferStep(FixedBatch(4));
+  EXPECT_FALSE(output.loss.defined());
+  EXPECT_FALSE(output.logits.requires_grad());
+  EXPECT_TRUE(trainer.Gradients().empty());
+  EXPECT_TRUE(model.tensors().parameters()[0].tensor.equal(before));
+}
+
+TEST(LossScaler, OverflowIsFlaggedAndHalvesTheScale) {  // case 31
+  LossScaler scaler(c10::kCPU, 1024);
+  std::vector<at::Tensor> gradients = {
+      at::full({2}, std::numeric_limits<float>::infinity(), at::kFloat)};
+  scaler.Unscale(gradients);
+  scaler.Update();
+  EXPECT_EQ(scaler.found_inf().item<float>(), 1.0f);
+  EXPECT_EQ(scaler.scale().item<float>(), 512.0f);
+}
+
+TEST(LossScaler, GradientsAreDividedByTheScale) {
+  LossScaler scaler(c10::kCPU, 1024);
+  std::vector<at::Tensor> gradients = {at::full({2}, 2048.0f, at::kFloat)};
+  scaler.Unscale(gradients);
+  scaler.Update();
+  EXPECT_EQ(scaler.found_inf().item<float>(), 0.0f);
+  EXPECT_EQ(gradients[0][0].item<float>(), 2.0f);
+  EXPECT_EQ(scaler.scale().item<float>(), 1024.0f);
+}
+
+TEST(SetMath, Fp32HasTf32OffInBothAndTf32On) {  // case 30
+  const MathSettings fp32 = SetMath(Precision::kFp32);
+  EXPECT_FALSE(fp32.allow_tf32_matmul);
+  EXPECT_FALSE(fp32.allow_tf32_cudnn);
+  const MathSettings tf32 = SetMath(Precision::kTf32);
+  EXPECT_TRUE(tf32.allow_tf32_matmul);
+  EXPECT_TRUE(tf32.allow_tf32_cudnn);
+  EXPECT_FALSE(SetMath(Precision::kAmpFp16).allow_tf32_cudnn);
+}
+
+TEST(SyntheticData, KeepsEightBatchesOrWhatAQuarterOfMemoryHolds) {
+  EXPECT_EQ(BatchesThatFit(100, 100000), 8);
+  EXPECT_EQ(BatchesThatFit(100, 1200), 3);
+  EXPECT_EQ(BatchesThatFit(100, 10), 1);
+}
+
+TEST(RunCell, MeasuresAndCountsItsSteps) {
+  nlohmann::json fields = nlohmann::json::object();
+  const RunnerResult result = RunTiny(TinyCell(), MakeTiny, fields);
+  EXPECT_EQ(result.outcome, "ok") << result.message;
+  EXPECT_GT(fields["steps"].get<int64_t>(), 0);
+  EXPECT_EQ(fields["device_steps"], fields["steps"]);
+  EXPECT_EQ(fields["samples"].get<int64_t>(), 4 * fields["steps"].get<int64_t>());
+  EXPECT_DOUBLE_EQ(fields["throughput"].get<double>(),
+                   fields["samples"].get<double>() / fields["seconds"].get<double>());
+  EXPECT_EQ(fields["unit"], "img/s");
+  EXPECT_TRUE(fields["allocated_peak_bytes"].is_null());
+}
+
+TEST(RunCell, InferenceHasNoLoss) {
+  CellFile cell = TinyCell();
+  cell.spec.mode = "infer";
+  nlohmann::json fields = nlohmann::json::object();
+  EXPECT_EQ(RunTiny(cell, MakeTiny, fields).outcome, "ok");
+  EXPECT_TRUE(fields["loss_last"].is_null());
+}
+
+TEST(RunCell, LossThatStaysNonFiniteFails) {  // case 31
+  nlohmann::json fields = nlohmann::json::object();
+  const RunnerResult result = RunTiny(TinyCell(), MakeBroken, fields);
+  EXPECT_EQ(result.outcome, "fail");
+  EXPECT_EQ(result.reason, "non_finite_loss");
+}
+
+TEST(RunCell, NonFiniteOutputOfInferenceFails) {
+  CellFile cell = TinyCell();
+  cell.spec.mode = "infer";
+  nlohmann::json fields = nlohmann::json::object();
+  EXPECT_EQ(RunTiny(cell, MakeBroken, fields).reason, "non_finite_loss");
+}
+
+TEST(JudgeLosses, OneEarlyOverflowIsOnlyANote) {  // case 31
+  Measurement measured;
+  measured.counts = {.steps = 500, .skipped = 3, .non_finite = 1};
+  EXPECT_EQ(JudgeLosses(measured, true).outcome, "ok");
+}
+
+TEST(JudgeLosses, ScaleThatFellToNothingFails) {  // case 31
+  Measurement measured;
+  measured.counts = {.steps = 500, .skipped = 500, .non_finite = 0};
+  EXPECT_EQ(JudgeLosses(measured, true).reason, "non_finite_loss");
+}
+
+// A device that queues: every step takes `step_seconds` of its own time, and is reached only when
+// waited for, so that the queue fills as far as it may.
+class QueueingDevice final : public Device {
+ public:
+  explicit QueueingDevice(double step_seconds) : step_seconds_(step_seconds) {}
+  c10::Device torch() const override { return c10::kCPU; }
+  int64_t MemoryBytes() const override { return 1; }
+  MemoryPeaks Peaks() const override { return {}; }
+  StackVersions Versions() const override { return {}; }
+  int ComputeCapability() const override { return 90; }
+  bool SawOutOfMemory() const override { return false; }
+  void Synchronize() override {}
+  void BeginWindow() override { ended_ = taken_ = 0; }
+  void EndStep(const at::Tensor&, const at::Tensor&) override {
+    ++ended_;
+    most_pending = std::max(most_pending, PendingSteps());
+  }
+  int64_t PendingSteps() const override { return ended_ - taken_; }
+  bool OldestReached() override { return false; }
+  double TakeOldest() override {
+    ++taken_;
+    return step_seconds_;
+  }
+  double WindowSeconds() override { return static_cast<double>(taken_) * step_seconds_; }
+  StepCounts Counts() override { return {ended_, 0, 0}; }
+  int64_t QueueDepth(double) const override { return 3; }
+
+  int64_t most_pending = 0;
+
+ private:
+  const double step_seconds_;
+  int64_t ended_ = 0, taken_ = 0;
+};
+
+TEST(Measure, StepsThatWereQueuedWhenTheRuleStoppedBelongToTheWindow) {
+  RecordWriter records(open("/dev/null", O_WRONLY | O_CLOEXEC), true);
+  QueueingDevice device(0.1);
+  const StopRule stop{.confidence = 0, .min_seconds = 1, .max_seconds = 2};
+  const Measurement measured = Measure(device, [] { return StepOutput{}; }, stop, 4, records);
+  EXPECT_EQ(measured.counts.steps, measured.steps);
+  EXPECT_DOUBLE_EQ(measured.seconds, 0.1 * static_cast<double>(measured.steps));
+  EXPECT_GE(measured.seconds, 2.0);
+  EXPECT_EQ(measured.stop_reason, "max_seconds");
+  EXPECT_NEAR(measured.p50_seconds, 0.1, 1e-12);
+  EXPECT_TRUE(measured.warmup_steady);
+}
+
+TEST(Measure, HostRunsAheadByTheQueueDepthOnly) {
+  RecordWriter records(open("/dev/null", O_WRONLY | O_CLOEXEC), true);
+  QueueingDevice device(0.1);
+  const StopRule stop{.confidence = 0, .min_seconds = 1, .max_seconds = 2};
+  Measure(device, [] { return StepOutput{}; }, stop, 4, records);
+  EXPECT_EQ(device.most_pending, 4);  // the depth, and the step that was just queued
+}
+
+}  // namespace
+}  // namespace assay::train
