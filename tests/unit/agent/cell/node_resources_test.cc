@@ -1,0 +1,162 @@
+// Locks, endpoints, environments and files of a gang, against a temporary folder and loopback.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "agent/cell/cgroup_memory.h"
+#include "agent/cell/device_lock.h"
+#include "agent/cell/endpoint.h"
+#include "agent/cell/gang_files.h"
+#include "agent/cell/runner_environment.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Contains;
+using testing::Key;
+using testing::Not;
+using testing::Pair;
+
+class NodeResourcesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = testing::TempDir() + "assay_node_" + std::to_string(::getpid());
+    fs::remove_all(dir_);
+    fs::create_directories(dir_);
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+  std::string dir_;
+};
+
+// Case 10: never two attempts on one GPU.
+TEST_F(NodeResourcesTest, Case10ADeviceIsLockedOnceUntilLetGo) {
+  const std::string locks = dir_ + "/locks";
+  {
+    const auto first = DeviceLock::Acquire(locks, "GPU-1");
+    ASSERT_TRUE(first.ok()) << first.status();
+    const auto second = DeviceLock::Acquire(locks, "GPU-1");
+    EXPECT_EQ(second.status().code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string(second.status().message()), testing::HasSubstr("GPU-1"));
+    EXPECT_TRUE(DeviceLock::Acquire(locks, "GPU-2").ok());
+  }
+  EXPECT_TRUE(DeviceLock::Acquire(locks, "GPU-1").ok());
+}
+
+TEST_F(NodeResourcesTest, ADeviceLockIsForAllUsersAndFollowsNoLink) {
+  const std::string locks = dir_ + "/locks";
+  ASSERT_TRUE(DeviceLock::Acquire(locks, "GPU-1").ok());
+  EXPECT_EQ(fs::status(locks).permissions(), fs::perms(01777));
+  EXPECT_EQ(fs::status(locks + "/GPU-1.lock").permissions(), fs::perms(0666));
+  fs::create_symlink(dir_ + "/elsewhere", locks + "/GPU-2.lock");
+  EXPECT_FALSE(DeviceLock::Acquire(locks, "GPU-2").ok());
+  EXPECT_FALSE(fs::exists(dir_ + "/elsewhere"));
+}
+
+TEST_F(NodeResourcesTest, AUuidThatIsAPathIsRefused) {
+  EXPECT_EQ(DeviceLock::Acquire(dir_, "../x").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// Case 23: the kernel chooses, and the socket is held from then on.
+TEST_F(NodeResourcesTest, Case23EachEndpointGetsAFreePortThatIsAlreadyListening) {
+  const auto loop = EventLoop::Create().value();
+  const auto first = BindEndpoint("127.0.0.1");
+  const auto second = BindEndpoint("127.0.0.1");
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_NE(first->address, second->address);
+  std::optional<absl::Status> seen;
+  const EndpointProbe probe(*loop, first->address, std::chrono::seconds(5),
+                            [&](const absl::Status& status) { seen = status; });
+  ASSERT_TRUE(loop->RunUntil([&] { return seen.has_value(); },
+                             BootClock::now() + std::chrono::seconds(10)));
+  EXPECT_TRUE(seen->ok()) << *seen;
+}
+
+TEST_F(NodeResourcesTest, AProbeNamesAnEndpointThatNobodyHolds) {
+  const auto loop = EventLoop::Create().value();
+  std::string address;
+  {
+    address = BindEndpoint("127.0.0.1").value().address;
+  }
+  for (const std::string& to : {address, std::string("nonsense"), std::string("not.numeric:1")}) {
+    std::optional<absl::Status> seen;
+    const EndpointProbe probe(*loop, to, std::chrono::seconds(5),
+                              [&](const absl::Status& status) { seen = status; });
+    EXPECT_FALSE(seen.has_value());
+    ASSERT_TRUE(loop->RunUntil([&] { return seen.has_value(); },
+                               BootClock::now() + std::chrono::seconds(10)));
+    EXPECT_FALSE(seen->ok()) << to;
+  }
+}
+
+// Cases 7 and 11.
+TEST_F(NodeResourcesTest, Case7And11ARankSeesOneGpuByUuidInPciOrder) {
+  Device gpu;
+  gpu.uuid = "GPU-3";
+  const Environment environment = RunnerEnvironment(
+      {{"CUDA_VISIBLE_DEVICES", "3"}, {"CUDA_DEVICE_ORDER", "FASTEST_FIRST"}}, {}, gpu);
+  EXPECT_THAT(environment, Contains(Pair("CUDA_VISIBLE_DEVICES", "GPU-3")));
+  EXPECT_THAT(environment, Contains(Pair("CUDA_DEVICE_ORDER", "PCI_BUS_ID")));
+}
+
+TEST_F(NodeResourcesTest, ACellOnAProcessorSeesNoGpu) {
+  Device cpu;
+  cpu.uuid = "CPU-1";
+  cpu.kind = "cpu";
+  EXPECT_THAT(RunnerEnvironment({}, {}, cpu), Contains(Pair("CUDA_VISIBLE_DEVICES", "")));
+}
+
+TEST_F(NodeResourcesTest, OnlyAllowedNamesReachARunnerAndTheStackWins) {
+  const Environment environment = RunnerEnvironment({{"PATH", "/bin"},
+                                                     {"NCCL_P2P_DISABLE", "1"},
+                                                     {"AWS_SECRET_ACCESS_KEY", "x"},
+                                                     {"LD_PRELOAD", "x"},
+                                                     {"LD_LIBRARY_PATH", "/agent"}},
+                                                    {{"LD_LIBRARY_PATH", "/stack"}}, Device{});
+  EXPECT_THAT(environment, Contains(Pair("PATH", "/bin")));
+  EXPECT_THAT(environment, Contains(Pair("NCCL_P2P_DISABLE", "1")));
+  EXPECT_THAT(environment, Contains(Pair("LD_LIBRARY_PATH", "/stack")));
+  EXPECT_THAT(environment, Not(Contains(Key("AWS_SECRET_ACCESS_KEY"))));
+  EXPECT_THAT(environment, Not(Contains(Key("LD_PRELOAD"))));
+}
+
+TEST_F(NodeResourcesTest, ACellFileIsPrivateAndReadsBack) {
+  GangFiles files(dir_);
+  ASSERT_TRUE(files.Open().ok());
+  CellFile cell;
+  cell.attempt = "01A";
+  cell.rank = 2;
+  cell.card = "bad \xff byte";
+  const auto path = files.WriteCell(cell);
+  ASSERT_TRUE(path.ok()) << path.status();
+  EXPECT_EQ(fs::status(*path).permissions(), fs::perms(0600));
+  std::ifstream in(*path);
+  EXPECT_EQ(CellFileFromJson(nlohmann::json::parse(in)).rank, 2);
+}
+
+TEST_F(NodeResourcesTest, ABrokenRecordOfAFormerGangKillsNobody) {
+  GangFiles files(dir_);
+  ASSERT_TRUE(files.Open().ok());
+  std::ofstream(dir_ + "/gangs/01A.json") << "{\"pids\":";
+  std::ofstream(dir_ + "/gangs/01B.json")
+      << "{\"boot_id\":\"another boot\",\"pids\":[[" << ::getppid() << ",1]]}";
+  EXPECT_EQ(files.KillFormerGangs(std::chrono::milliseconds(100)), 0u);
+  EXPECT_TRUE(fs::is_empty(dir_ + "/gangs"));
+}
+
+TEST_F(NodeResourcesTest, ReadsTheOomKillsOfItsCgroup) {
+  fs::create_directories(dir_ + "/proc/self");
+  fs::create_directories(dir_ + "/sys/fs/cgroup/a/b");
+  std::ofstream(dir_ + "/proc/self/cgroup") << "1:name=x:/y\n0::/a/b\n";
+  std::ofstream(dir_ + "/sys/fs/cgroup/a/b/memory.events") << "low 0\noom 4\noom_kill 3\n";
+  EXPECT_EQ(OomKillCount(dir_ + "/proc", dir_ + "/sys"), 3u);
+  EXPECT_EQ(OomKillCount(dir_ + "/none", dir_ + "/none"), 0u);
+}
+
+}  // namespace
+}  // namespace assay
