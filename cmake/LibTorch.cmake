@@ -9,8 +9,8 @@
 #   ASSAY_CUDA_ROOT  the toolkit (bin/nvcc, include/); default: that of nvcc on the PATH.
 #
 # Gives libtorch::cpu and, with CUDA, libtorch::cuda; ASSAY_LIBTORCH_VERSION ("2.11.0"),
-# ASSAY_WITH_CUDA, and ASSAY_NVCC and ASSAY_CUDA_INCLUDE where a toolkit or the compile-only headers
-# of `fetch_libtorch.py --cuda-headers` were found.
+# ASSAY_WITH_CUDA; ASSAY_NVCC and ASSAY_CUDA_INCLUDE of the toolkit, or, with ASSAY_CUDA_FETCH ON, where
+# `fetch_libtorch.py --cuda-headers` will put nvcc and headers that can compile but not link.
 
 set(ASSAY_LIBTORCH "" CACHE PATH "Folder with LibTorch's include/ and lib/")
 set(ASSAY_CUDA AUTO CACHE STRING "Build the CUDA device: AUTO, ON or OFF")
@@ -60,7 +60,9 @@ set_target_properties(libtorch::c10 PROPERTIES IMPORTED_LOCATION ${_torch}/lib/l
   INTERFACE_INCLUDE_DIRECTORIES ${_torch}/include)
 add_library(libtorch::cpu SHARED IMPORTED)
 set_target_properties(libtorch::cpu PROPERTIES IMPORTED_LOCATION ${_torch}/lib/libtorch_cpu.so
-  INTERFACE_LINK_LIBRARIES libtorch::c10)
+  # What LibTorch's own libraries need they find by their own paths.
+  INTERFACE_LINK_LIBRARIES libtorch::c10
+  INTERFACE_LINK_OPTIONS "-Wl,--allow-shlib-undefined")
 # Where the wheels put the libraries that LibTorch itself loads; empty for an archive.
 file(GLOB ASSAY_LIBTORCH_PATHS LIST_DIRECTORIES true ${_torch}/../nvidia/*/lib)
 list(PREPEND ASSAY_LIBTORCH_PATHS ${_torch}/lib)
@@ -74,10 +76,6 @@ if(NOT _cuda_root)
     get_filename_component(_cuda_root "${_nvcc}/../.." ABSOLUTE)
   endif()
 endif()
-set(_headers ${CMAKE_SOURCE_DIR}/.deps/cuda-headers/nvidia/cu13)
-if(NOT _cuda_root AND EXISTS ${_headers}/bin/nvcc)
-  set(_cuda_root ${_headers})
-endif()
 set(ASSAY_NVCC "")
 set(ASSAY_CUDA_INCLUDE "")
 if(_cuda_root)
@@ -90,8 +88,14 @@ if(_cuda_root)
     set(ASSAY_NVCC "${_cuda_root}/bin/nvcc")
   endif()
 endif()
+set(ASSAY_CUDA_FETCH OFF)
+if(NOT ASSAY_NVCC OR NOT ASSAY_CUDA_INCLUDE)
+  set(ASSAY_CUDA_FETCH ON)
+  set(ASSAY_NVCC ${CMAKE_SOURCE_DIR}/.deps/cuda-headers/nvidia/cu13/bin/nvcc)
+  set(ASSAY_CUDA_INCLUDE ${CMAKE_SOURCE_DIR}/.deps/cuda-headers/nvidia/cu13/include)
+endif()
 set(_toolkit_version "")
-if(ASSAY_CUDA_INCLUDE)
+if(NOT ASSAY_CUDA_FETCH)
   file(STRINGS "${ASSAY_CUDA_INCLUDE}/cuda_runtime_api.h" _line REGEX "define CUDART_VERSION" LIMIT_COUNT 1)
   if(_line MATCHES "([0-9]+)")
     math(EXPR _major "${CMAKE_MATCH_1} / 1000")
@@ -111,7 +115,7 @@ file(GLOB _cudnn ${_torch}/../nvidia/*/lib/libcudnn.so.* ${_torch}/lib/libcudnn.
   /usr/lib/x86_64-linux-gnu/libcudnn.so.* ${_cuda_root}/lib64/libcudnn.so.*)
 if(NOT EXISTS "${_torch}/lib/libtorch_cuda.so")
   set(_why "LibTorch at ${_torch} has no libtorch_cuda.so")
-elseif(NOT ASSAY_NVCC OR NOT ASSAY_CUDA_INCLUDE)
+elseif(ASSAY_CUDA_FETCH)
   set(_why "no CUDA toolkit (nvcc and cuda_runtime_api.h): give -DASSAY_CUDA_ROOT=")
 elseif(NOT _cudart)
   set(_why "libcudart.so was found neither beside LibTorch nor in ${_cuda_root}")

@@ -26,9 +26,9 @@ struct Measurement {
   int64_t warmup_steps = 0;
   bool warmup_steady = false;
   int64_t steps = 0;
-  StepCounts counts;         // of the window, by the device
-  double seconds = 0;        // of the window, by the device
-  double host_seconds = 0;   // the same by the host's steady clock
+  StepCounts counts;        // of the window, by the device
+  double seconds = 0;       // of the window, by the device
+  double host_seconds = 0;  // the same by the host's steady clock
   double p50_seconds = 0, p95_seconds = 0, p99_seconds = 0;
   std::optional<double> cv_ratio;
   std::optional<double> ci95_ratio;

@@ -27,10 +27,10 @@ std::optional<RunnerResult> RefusePrecision(const std::string& precision, int co
     return std::nullopt;
   }
   if (compute_capability < 80 && (precision == "tf32" || precision == "amp-bf16")) {
-    return Unsupported("unsupported_precision",
-                       precision + " needs compute capability 8.0; this GPU has " +
-                           std::to_string(compute_capability / 10) + "." +
-                           std::to_string(compute_capability % 10));
+    return Unsupported("unsupported_precision", precision +
+                                                    " needs compute capability 8.0; this GPU has " +
+                                                    std::to_string(compute_capability / 10) + "." +
+                                                    std::to_string(compute_capability % 10));
   }
   return std::nullopt;
 }

@@ -15,7 +15,8 @@ int64_t BatchesThatFit(int64_t batch_bytes, int64_t device_memory_bytes) {
 SyntheticData::SyntheticData(c10::Device device, int64_t device_memory_bytes,
                              c10::MemoryFormat layout, int64_t batch, ImageSize image,
                              int64_t classes) {
-  const int64_t bytes = batch * 3 * image.height * image.width * static_cast<int64_t>(sizeof(float));
+  const int64_t bytes =
+      batch * 3 * image.height * image.width * static_cast<int64_t>(sizeof(float));
   const at::TensorOptions options = at::TensorOptions(at::kFloat).device(device);
   const int64_t count = BatchesThatFit(bytes, device_memory_bytes);
   for (int64_t i = 0; i < count; ++i) {

@@ -1,9 +1,9 @@
 // SyntheticData: fixed random batches, made once on the device and taken in turn, so that no step
 // sees the batch of the one before and nothing is copied while measuring.
 //
-// At least kBatches of them, or as many as fit into a quarter of the device's memory (at least one):
-// a batch that large must not fail for its own copies. Images are fp32 with mean 0 and variance 1,
-// labels are uniform.
+// At least kBatches of them, or as many as fit into a quarter of the device's memory (at least
+// one): a batch that large must not fail for its own copies. Images are fp32 with mean 0 and
+// variance 1, labels are uniform.
 #ifndef ASSAY_RUNNERS_TRAIN_SYNTHETIC_DATA_H_
 #define ASSAY_RUNNERS_TRAIN_SYNTHETIC_DATA_H_
 

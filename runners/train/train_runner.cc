@@ -103,18 +103,12 @@ json TrainRunner::StackInfo() {
   versions["nccl"] = TextOrNull(cuda.versions.nccl);
   json kinds = json::array({"cpu"});
   if (cuda.devices > 0) kinds.push_back("gpu");
-  json info = {{"runner", kProgram},
-               {"protocol", kRunnerProtocol},
-               {"versions", versions},
-               {"models", Models()},
-               {"modes", {"train", "infer"}},
-               {"precisions", PrecisionNames()},
-               {"lanes", {"eager"}},
-               {"layouts", {"channels-last", "contiguous"}},
-               {"arch_list", cuda.arch_list},
-               {"device_kinds", kinds},
-               {"max_world_size", 1},
-               {"simulated", false}};
+  json info = {{"runner", kProgram},          {"protocol", kRunnerProtocol},
+               {"versions", versions},        {"models", Models()},
+               {"modes", {"train", "infer"}}, {"precisions", PrecisionNames()},
+               {"lanes", {"eager"}},          {"layouts", {"channels-last", "contiguous"}},
+               {"arch_list", cuda.arch_list}, {"device_kinds", kinds},
+               {"max_world_size", 1},         {"simulated", false}};
   if (!cuda.problem.empty()) info["problem"] = cuda.problem;
   return info;
 }
@@ -128,14 +122,14 @@ std::vector<std::string> TrainRunner::Models() const {
 json TrainRunner::Describe(const std::string& name) {
   const ModelEntry* model = FindModel(name);
   if (model == nullptr) return nullptr;
-  return {{"model", model->name},
-          {"parameters", model->parameters},
-          // Of inference at the default image; training takes train_flops_factor times as many.
-          {"flops_per_sample", model->forward_flops(model->image.height, model->image.width)},
-          {"train_flops_factor", kTrainFlopsFactor},
-          {"sample_unit", model->sample_unit},
-          {"image",
-           std::to_string(model->image.height) + "x" + std::to_string(model->image.width)}};
+  return {
+      {"model", model->name},
+      {"parameters", model->parameters},
+      // Of inference at the default image; training takes train_flops_factor times as many.
+      {"flops_per_sample", model->forward_flops(model->image.height, model->image.width)},
+      {"train_flops_factor", kTrainFlopsFactor},
+      {"sample_unit", model->sample_unit},
+      {"image", std::to_string(model->image.height) + "x" + std::to_string(model->image.width)}};
 }
 
 RunnerResult TrainRunner::Run(const CellFile& cell, RecordWriter& records) {
@@ -188,11 +182,11 @@ RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& devi
   SyntheticData data(device.torch(), device.MemoryBytes(), placement.layout, spec.batch,
                      *ParseImage(spec.image, entry), model->classes());
   if (data.batches() < SyntheticData::kBatches) {
-    std::fprintf(stderr,
-                 "assay-train: %lld random batches instead of %lld, so that data takes no more than "
-                 "a quarter of the device's memory\n",
-                 static_cast<long long>(data.batches()),
-                 static_cast<long long>(SyntheticData::kBatches));
+    std::fprintf(
+        stderr,
+        "assay-train: %lld random batches instead of %lld, so that data takes no more than "
+        "a quarter of the device's memory\n",
+        static_cast<long long>(data.batches()), static_cast<long long>(SyntheticData::kBatches));
   }
   Trainer trainer(*model, precision, spec.accumulate);
   device.Synchronize();

@@ -1,7 +1,7 @@
 // TrainRunner: assay-train's answers and its one cell, behind the frame of runners/common.
 //
-// Lives in the shared library that is linked with LibTorch; main.cc loads it only when it is needed,
-// so that loading has a time of its own and a missing library gives a sentence.
+// Lives in the shared library that is linked with LibTorch; main.cc loads it only when it is
+// needed, so that loading has a time of its own and a missing library gives a sentence.
 #ifndef ASSAY_RUNNERS_TRAIN_TRAIN_RUNNER_H_
 #define ASSAY_RUNNERS_TRAIN_TRAIN_RUNNER_H_
 

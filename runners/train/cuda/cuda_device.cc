@@ -90,8 +90,8 @@ int FindOrdinal(const std::string& uuid, int ordinal) {
     if (UuidOf(properties) == uuid) return i;
   }
   if (by_uuid) {
-    throw std::runtime_error("no CUDA device has the UUID " + uuid + " (" +
-                             std::to_string(count) + " seen; look at CUDA_VISIBLE_DEVICES)");
+    throw std::runtime_error("no CUDA device has the UUID " + uuid + " (" + std::to_string(count) +
+                             " seen; look at CUDA_VISIBLE_DEVICES)");
   }
   if (ordinal < 0 || ordinal >= count) {
     throw std::runtime_error("CUDA device " + std::to_string(ordinal) + " was asked for, " +
@@ -133,8 +133,7 @@ class Event {
 
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(int ordinal)
-      : device_(c10::kCUDA, static_cast<c10::DeviceIndex>(ordinal)) {
+  explicit CudaDevice(int ordinal) : device_(c10::kCUDA, static_cast<c10::DeviceIndex>(ordinal)) {
     at::globalContext().lazyInitDevice(c10::kCUDA);
     c10::cuda::set_device(device_.index());
     counts_ = at::zeros({3}, at::TensorOptions(at::kLong).device(device_));
@@ -178,10 +177,9 @@ class CudaDevice final : public Device {
   }
 
   void EndStep(const at::Tensor& loss, const at::Tensor& found_inf) override {
-    C10_CUDA_CHECK(CountStep(counts_.data_ptr<int64_t>(),
-                             loss.defined() ? loss.data_ptr<float>() : nullptr,
-                             found_inf.defined() ? found_inf.data_ptr<float>() : nullptr,
-                             Stream()));
+    C10_CUDA_CHECK(
+        CountStep(counts_.data_ptr<int64_t>(), loss.defined() ? loss.data_ptr<float>() : nullptr,
+                  found_inf.defined() ? found_inf.data_ptr<float>() : nullptr, Stream()));
     EndOf(ended_++).Record(Stream());
   }
 

@@ -57,9 +57,7 @@ class CpuDevice final : public Device {
     return seconds;
   }
 
-  double WindowSeconds() override {
-    return std::chrono::duration<double>(last_ - start_).count();
-  }
+  double WindowSeconds() override { return std::chrono::duration<double>(last_ - start_).count(); }
   StepCounts Counts() override { return counts_; }
   int64_t QueueDepth(double) const override { return 0; }
 

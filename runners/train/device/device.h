@@ -76,11 +76,11 @@ std::unique_ptr<Device> MakeCpuDevice();
 
 // What a process can know of CUDA without making a context on a device.
 struct CudaStack {
-  bool built = false;    // this runner has the CUDA device
-  int devices = 0;       // that the driver offers
+  bool built = false;  // this runner has the CUDA device
+  int devices = 0;     // that the driver offers
   StackVersions versions;
   std::vector<std::string> arch_list;  // sm_75, ... that LibTorch has code for
-  std::string problem;   // why there is no device although it was built
+  std::string problem;                 // why there is no device although it was built
 };
 
 CudaStack QueryCuda();

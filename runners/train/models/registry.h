@@ -19,9 +19,9 @@ struct ImageSize {
 
 struct ModelEntry {
   std::string name;
-  int64_t parameters = 0;  // trainable
+  int64_t parameters = 0;   // trainable
   std::string sample_unit;  // "img"; throughput is in sample_unit/s
-  ImageSize image;         // the default
+  ImageSize image;          // the default
   int64_t least_image = 1;  // smallest height and width that leave something after the last layer
   std::unique_ptr<Model> (*make)(const Placement&) = nullptr;
   // Of one forward pass of one sample. One training step takes three times as many: the backward

@@ -64,8 +64,7 @@ class ResNet50 final : public Model {
     for (size_t stage = 0; stage < kBlocks.size(); ++stage) {
       for (int64_t block = 0; block < kBlocks[stage]; ++block) {
         const int64_t stride = stage > 0 && block == 0 ? 2 : 1;
-        const std::string name =
-            "layer" + std::to_string(stage + 1) + "." + std::to_string(block);
+        const std::string name = "layer" + std::to_string(stage + 1) + "." + std::to_string(block);
         blocks_.emplace_back(tensors_, name, in, kWidths[stage], stride);
         in = kWidths[stage] * kExpansion;
       }

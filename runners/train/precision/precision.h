@@ -1,4 +1,5 @@
-// Precision: what fp32, tf32, amp-fp16 and amp-bf16 mean here, and the math settings of the process.
+// Precision: what fp32, tf32, amp-fp16 and amp-bf16 mean here, and the math settings of the
+// process.
 //
 // fp32      TF32 off in matrix products and convolutions, reduced-precision reductions off
 // tf32      fp32 tensors, TF32 on in both

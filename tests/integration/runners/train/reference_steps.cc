@@ -3,8 +3,8 @@
 //
 //   reference_steps DIR STEPS BATCH SIZE
 //
-// DIR has in/<name> for images, labels and each parameter and buffer: raw little-endian fp32 (labels
-// int64), C order. Writes out/logits, out/grad.<parameter> of the first step, and after
+// DIR has in/<name> for images, labels and each parameter and buffer: raw little-endian fp32
+// (labels int64), C order. Writes out/logits, out/grad.<parameter> of the first step, and after
 // STEPS of SGD out/after.<parameter>, out/after.<buffer> and out/losses, one fp32 a step.
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>

@@ -49,13 +49,13 @@ TEST(ClassifyError, MissingKernelImageIsUnsupportedArch) {  // case 41
 }
 
 TEST(ClassifyError, OldDriverIsUnsupported) {  // case 40
-  EXPECT_EQ(ClassifyError("CUDA driver version is insufficient for CUDA runtime version", false)
-                .reason,
-            "driver_too_old");
-  EXPECT_EQ(ClassifyError("Error 804: forward compatibility was attempted on non supported HW",
-                          false)
-                .reason,
-            "driver_too_old");
+  EXPECT_EQ(
+      ClassifyError("CUDA driver version is insufficient for CUDA runtime version", false).reason,
+      "driver_too_old");
+  EXPECT_EQ(
+      ClassifyError("Error 804: forward compatibility was attempted on non supported HW", false)
+          .reason,
+      "driver_too_old");
 }
 
 TEST(ClassifyError, AnythingElseIsARunnerErrorOfOneLine) {

@@ -72,7 +72,7 @@ TEST(Refuse, PrecisionsThatACpuLacks) {
   }
 }
 
-TEST(RefusePrecision, Tf32AndBfloat16NeedAmpere) {  // cases 30 and 32
+TEST(RefusePrecision, Tf32AndBfloat16NeedAmpere) {           // cases 30 and 32
   EXPECT_TRUE(RefusePrecision("tf32", 75).has_value());      // RTX 2080 Ti
   EXPECT_TRUE(RefusePrecision("amp-bf16", 70).has_value());  // V100
   EXPECT_FALSE(RefusePrecision("amp-fp16", 61).has_value());

@@ -42,16 +42,20 @@ std::unique_ptr<Model> MakeTiny(const Placement& placement) {
 
 std::unique_ptr<Model> MakeBroken(const Placement& placement) {
   auto model = std::make_unique<TinyModel>(placement);
-  model->tensors().parameters()[0].tensor.detach().fill_(
-      std::numeric_limits<double>::quiet_NaN());
+  model->tensors().parameters()[0].tensor.detach().fill_(std::numeric_limits<double>::quiet_NaN());
   return model;
 }
 
 int64_t NoFlops(int64_t, int64_t) { return 1; }
 
 ModelEntry Entry(std::unique_ptr<Model> (*make)(const Placement&)) {
-  return {.name = "tiny", .parameters = 0, .sample_unit = "img", .image = {8, 8},
-          .least_image = 8, .make = make, .forward_flops = NoFlops};
+  return {.name = "tiny",
+          .parameters = 0,
+          .sample_unit = "img",
+          .image = {8, 8},
+          .least_image = 8,
+          .make = make,
+          .forward_flops = NoFlops};
 }
 
 CellFile TinyCell() {
