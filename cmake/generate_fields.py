@@ -59,7 +59,7 @@ def cpp_string(text):
     return json.dumps(text, ensure_ascii=False)
 
 
-def header(schema, fields):
+def header(fields):
     lines = [
         "// Generated from catalog/fields.yaml by cmake/generate_fields.py; do not edit.",
         "#ifndef ASSAY_RESULTS_FIELDS_GEN_H_",
@@ -88,14 +88,18 @@ def header(schema, fields):
     return "\n".join(lines)
 
 
-def source(_schema, fields):
+def source(schema, fields):
     lines = [
         "// Generated from catalog/fields.yaml by cmake/generate_fields.py; do not edit.",
         "#include <array>",
         "",
         '#include "common/results/record.h"',
+        '#include "common/version.h"',
         "",
         "namespace assay {",
+        "",
+        f'static_assert(kResultSchema == {schema}, "schema of catalog/fields.yaml");',
+        "",
         "namespace {",
         "",
         "constexpr std::array<FieldInfo, kFieldCount> kFields = {{",
@@ -190,7 +194,7 @@ def main():
 
     outputs = []
     if args.header and not args.check:
-        outputs.append((args.header, header(schema, fields)))
+        outputs.append((args.header, header(fields)))
     if args.source and not args.check:
         outputs.append((args.source, source(schema, fields)))
     if args.docs:

@@ -1,5 +1,5 @@
-// Verdict and marks: what a stored record is worth, by a versioned rule set (docs/method.md gives
-// each rule with its reason).
+// Verdict and marks: what a stored record is worth, by the rule set kRulesVersion of
+// common/version.h (docs/method.md gives each rule with its reason).
 //
 // Computed on reading and never stored, so that a better rule applies to old results too. A rule
 // that lacks a field it needs does not fire: a missing figure is no evidence. Thread rule: pure,
@@ -15,8 +15,6 @@
 #include "common/results/record.h"
 
 namespace assay {
-
-inline constexpr int kRuleSetVersion = 1;
 
 // Limits of the rules; a value at the limit is still sound.
 inline constexpr double kMostClockDifferenceRatio = 0.02;  // device against host window
