@@ -78,7 +78,6 @@ def header(fields):
         "};",
         "",
         f"inline constexpr size_t kFieldCount = {len(fields)};",
-        f"inline constexpr int kFieldTableSchema = {schema};",
         "",
         "}  // namespace assay",
         "",
