@@ -1,0 +1,118 @@
+#include "coordinator/cell/merge.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/cell/cell_record.h"
+
+namespace assay {
+namespace {
+
+using testing::HasSubstr;
+
+const std::vector<MemberRow> kTwo = {{"n1", "GPU-a", 0}, {"n2", "GPU-b", 0}};
+
+event::AttemptReport ReportOf(const std::string& node, uint32_t rank, Outcome outcome,
+                              std::string_view why = "") {
+  event::AttemptReport report;
+  report.node = node;
+  event::RankReport each;
+  each.rank = rank;
+  each.outcome = outcome;
+  each.reason = why;
+  each.message = fmt::format("what {} says", node);
+  each.log_tail = node;
+  report.ranks.push_back(each);
+  return report;
+}
+
+void Measured(event::AttemptReport& report, double seconds, int64_t peak) {
+  Record& fields = report.ranks[0].fields;
+  fields.Set(Field::kSamples, int64_t{1000}).IgnoreError();
+  fields.Set(Field::kSeconds, seconds).IgnoreError();
+  fields.Set(Field::kThroughput, 1000 / seconds).IgnoreError();
+  fields.Set(Field::kAllocatedPeakBytes, peak).IgnoreError();
+}
+
+TEST(Merge, ThroughputIsGlobalSamplesOverTheSlowestWindow) {
+  auto a = ReportOf("n1", 0, Outcome::kOk), b = ReportOf("n2", 1, Outcome::kOk);
+  Measured(a, 10, 5);
+  Measured(b, 12.5, 9);
+  const MergedResult merged = MergeReports(kTwo, {&b, &a}, std::nullopt);
+  EXPECT_EQ(merged.outcome, Outcome::kOk);
+  EXPECT_TRUE(merged.complete);
+  EXPECT_DOUBLE_EQ(*merged.record.Number(Field::kThroughput), 80);
+  EXPECT_DOUBLE_EQ(*merged.record.Number(Field::kSeconds), 12.5);
+  EXPECT_EQ(merged.record.Integer(Field::kAllocatedPeakBytes), 9);
+}
+
+TEST(Merge, MissingRankIsNoResultAndNeverASlowOne) {
+  auto a = ReportOf("n1", 0, Outcome::kOk);
+  Measured(a, 10, 5);
+  const MergedResult merged = MergeReports(kTwo, {&a}, std::nullopt);
+  EXPECT_EQ(merged.outcome, Outcome::kFail);
+  EXPECT_THAT(merged.message, HasSubstr("rank 1 on GPU-b of n2"));
+  EXPECT_FALSE(merged.record.Has(Field::kThroughput));
+}
+
+TEST(Merge, OutOfMemoryOfAnyRankDecidesOverCrashAndOverTheCoordinator) {
+  auto a = ReportOf("n1", 0, Outcome::kFail, reason::kCrash);
+  auto b = ReportOf("n2", 1, Outcome::kMemLimit, reason::kOutOfMemory);
+  const MergedResult merged =
+      MergeReports(kTwo, {&a, &b}, Decision{Outcome::kTimeout, "cell_limit", ""});
+  EXPECT_EQ(merged.outcome, Outcome::kMemLimit);
+  EXPECT_EQ(merged.log_tail, "n2");
+  EXPECT_THAT(merged.message, HasSubstr("GPU-b"));
+}
+
+TEST(Merge, NamedCauseDecidesOverItsEcho) {
+  auto a = ReportOf("n1", 0, Outcome::kFail, reason::kCrash);
+  auto b = ReportOf("n2", 1, Outcome::kFail, reason::kEccError);
+  EXPECT_EQ(MergeReports(kTwo, {&a, &b}, std::nullopt).reason, reason::kEccError);
+}
+
+TEST(Merge, RankIsBelievedOnlyFromItsNode) {
+  auto a = ReportOf("n1", 0, Outcome::kOk);
+  auto b = ReportOf("n1", 1, Outcome::kOk);
+  EXPECT_FALSE(MergeReports(kTwo, {&a, &b}, std::nullopt).complete);
+}
+
+TEST(Merge, EnergyOfAGangIsUnknownWhereOnePartIs) {
+  auto a = ReportOf("n1", 0, Outcome::kOk), b = ReportOf("n2", 1, Outcome::kOk);
+  a.telemetry.Set(Field::kEnergyJoules, 100.0).IgnoreError();
+  EXPECT_FALSE(MergeReports(kTwo, {&a, &b}, std::nullopt).record.Has(Field::kEnergyJoules));
+  b.telemetry.Set(Field::kEnergyJoules, 50.0).IgnoreError();
+  EXPECT_EQ(MergeReports(kTwo, {&a, &b}, std::nullopt).record.Number(Field::kEnergyJoules), 150);
+}
+
+TEST(Merge, OfNothingIsAFailure) {
+  EXPECT_EQ(MergeReports({}, {}, std::nullopt).outcome, Outcome::kFail);
+  EXPECT_EQ(MergeReports(kTwo, {}, std::nullopt).outcome, Outcome::kFail);
+}
+
+TEST(CellRecord, OfACellWithoutAnOutcomeHasPlanFieldsAndNoOutcome) {
+  RunRow run;
+  Spec spec;
+  spec.model = "resnet50";
+  spec.batch = kBatchMax;
+  CellRow cell;
+  cell.cell = 7;
+  cell.target = "RTX 3090";
+  const Record record = CellRecord(run, spec, cell, nullptr);
+  EXPECT_EQ(record.Text(Field::kModel), "resnet50");
+  EXPECT_EQ(record.Text(Field::kBatch), "max");
+  EXPECT_EQ(record.Text(Field::kCard), "RTX 3090");
+  EXPECT_EQ(record.Integer(Field::kCell), 7);
+  EXPECT_FALSE(record.Has(Field::kOutcome));
+  EXPECT_FALSE(record.Has(Field::kStack));
+}
+
+TEST(CellRecord, TimeIsIsoWithZ) {
+  EXPECT_EQ(IsoTime(1767225600123), "2026-01-01T00:00:00.123Z");
+  EXPECT_EQ(IsoTime(0), "");
+  EXPECT_EQ(IsoTime(INT64_MAX), "");
+}
+
+}  // namespace
+}  // namespace assay
