@@ -7,13 +7,12 @@
 #include <cmath>
 #include <set>
 
+#include "common/catalog/builtin_text.h"
 #include "common/catalog/fields.h"
 #include "common/yaml/diagnostics.h"
 #include "common/yaml/yaml_tree.h"
 
 namespace assay {
-
-extern const std::string_view kCardsYaml;
 
 namespace {
 

@@ -14,11 +14,12 @@ while(at LESS length)
   string(APPEND pieces "  R\"${delimiter}(${piece})${delimiter}\"\n")
   math(EXPR at "${at} + 8000")
 endwhile()
-file(WRITE "${OUTPUT}" "#include <string_view>
+file(WRITE "${OUTPUT}" "#include \"common/catalog/builtin_text.h\"
 
 namespace assay {
-extern const std::string_view ${SYMBOL};
+
 const std::string_view ${SYMBOL} =
 ${pieces};
+
 }  // namespace assay
 ")

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "common/catalog/builtin_text.h"
 #include "common/catalog/fields.h"
 #include "common/status/status.h"
 #include "common/yaml/diagnostics.h"
@@ -12,8 +13,6 @@
 #include "common/yaml/yaml_tree.h"
 
 namespace assay {
-
-extern const std::string_view kWorkloadsYaml;
 
 namespace {
 

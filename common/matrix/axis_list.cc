@@ -95,7 +95,8 @@ std::string JoinPath(const std::string& path, std::string_view key) {
 bool CheckKeys(const YamlNode& node, const std::string& path,
                std::span<const std::string_view> known, Diagnostics* diagnostics) {
   if (!node.IsMap()) {
-    diagnostics->Add(node.at, path, fmt::format("{} where a map is wanted", Describe(node)));
+    diagnostics->Add(node.at, path,
+                     fmt::format("{} where a map is wanted; write `key: value`", Describe(node)));
     return false;
   }
   for (const YamlEntry& entry : node.entries) {

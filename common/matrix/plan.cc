@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -13,8 +14,6 @@
 
 namespace assay {
 namespace {
-
-constexpr size_t kMostWarnings = 20;
 
 std::optional<Infeasible> TooFewGpus(const Spec& spec, const PlanCard& card) {
   if (card.gpus > 0 && spec.gpus > card.gpus) {
@@ -68,10 +67,20 @@ void AddRow(PlanRow row, Plan* plan) {
   } else {
     plan->infeasible_cells += repeat;
   }
-  if (!row.warning.empty() && plan->warnings.size() < kMostWarnings) {
-    plan->warnings.push_back(row.warning);
-  }
   plan->rows.push_back(std::move(row));
+}
+
+// One line a card; the rows say which.
+void AddMemoryWarnings(Plan* plan) {
+  std::map<std::string, uint64_t> cells;
+  for (const PlanRow& row : plan->rows) {
+    if (!row.warning.empty()) cells[row.card] += static_cast<uint64_t>(row.repeat);
+  }
+  for (const auto& [card, count] : cells) {
+    plan->warnings.push_back(fmt::format(
+        "{}: {} cells may end as mem_limit, by the catalogue's estimate of their memory", card,
+        count));
+  }
 }
 
 PlanCard CardFromFacts(const CardFacts& facts) {
@@ -128,6 +137,7 @@ Plan BuildPlan(const Matrix& matrix, const std::optional<std::vector<PlanCard>>&
     }
     for (const PlanCard& card : *cards) AddRow(RowFor(spec, matrix.repeat, card), &plan);
   }
+  AddMemoryWarnings(&plan);
   return plan;
 }
 

@@ -49,7 +49,7 @@ struct Plan {
   uint64_t infeasible_cells = 0;
   // Feasible cells times min(max_seconds + kCellOverheadSeconds, cell_seconds), one after another.
   double upper_bound_seconds = 0;
-  std::vector<std::string> warnings;  // of the matrix, and of the memory estimates
+  std::vector<std::string> warnings;  // of the matrix; one a card of memory estimates
 };
 
 // `cards` empty (nullopt): no fleet is asked.

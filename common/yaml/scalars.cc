@@ -27,8 +27,8 @@ std::string Lowered(std::string_view text) {
 }
 
 bool IsFlagWord(std::string_view text) {
-  static constexpr std::array<std::string_view, 8> kWords = {"yes",  "no",    "on", "off",
-                                                             "true", "false", "y",  "n"};
+  static constexpr std::array<std::string_view, 6> kWords = {"yes", "no",   "on",
+                                                             "off", "true", "false"};
   const std::string lowered = Lowered(text);
   return std::find(kWords.begin(), kWords.end(), lowered) != kWords.end();
 }

@@ -24,6 +24,10 @@ struct Refused {
   std::string what;
 };
 
+std::string TooDeep(const YamlLimits& limits) {
+  return fmt::format("nested deeper than {} levels; flatten it", limits.depth);
+}
+
 Position PositionOf(const YAML::Mark& mark) {
   if (mark.is_null()) return {};
   return {mark.line + 1, mark.column + 1};
@@ -94,8 +98,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void Charge(const YAML::Mark& mark, size_t nodes, int depth) {
     if (depth > limits_.depth) {
-      throw Refused{PositionOf(mark), "",
-                    fmt::format("nested deeper than {} levels; flatten it", limits_.depth)};
+      throw Refused{PositionOf(mark), "", TooDeep(limits_)};
     }
     nodes_ += nodes;
     if (nodes > limits_.nodes || nodes_ > limits_.nodes) {
@@ -207,14 +210,38 @@ class TreeBuilder : public YAML::EventHandler {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
+// Brackets that are open, by a crude count that knows comments but no quotes: yaml-cpp takes long
+// rows of open brackets for keys and says something else of them. Nobody writes that many in
+// quotes.
+class BracketCount {
+ public:
+  // The count after `c`, with `before` in front of it.
+  int Add(char c, char before) {
+    if (c == '\n') comment_ = false;
+    if (c == '#' && (before == '\n' || before == ' ' || before == '\t')) comment_ = true;
+    if (comment_) return open_;
+    if (c == '[' || c == '{') ++open_;
+    if ((c == ']' || c == '}') && open_ > 0) --open_;
+    return open_;
+  }
+
+ private:
+  int open_ = 0;
+  bool comment_ = false;
+};
+
 // What yaml-cpp would read wrongly or not notice. Throws Refused.
 void Scan(std::string_view text, const YamlLimits& limits) {
   int line = 1;
   size_t line_start = 0;
   bool indent = true;
+  BracketCount brackets;
   for (size_t i = 0; i < text.size();) {
     const unsigned char c = static_cast<unsigned char>(text[i]);
     const Position at{line, static_cast<int>(i - line_start) + 1};
+    if (brackets.Add(text[i], i > 0 ? text[i - 1] : '\n') > limits.depth) {
+      throw Refused{at, "", TooDeep(limits)};
+    }
     if (i - line_start >= limits.line_bytes && c != '\n') {
       throw Refused{at, "",
                     fmt::format("a line is longer than {} bytes; break it", limits.line_bytes)};
@@ -268,7 +295,7 @@ YamlPtr ParseYaml(std::string_view text, const YamlLimits& limits, Diagnostics* 
     TreeBuilder builder(limits, diagnostics);
     Build(text, limits, &builder);
     if (builder.root() == nullptr) {
-      diagnostics->Add({1, 1}, "", "the file is empty");
+      diagnostics->Add({1, 1}, "", "the file is empty; write at least one key");
     }
     return diagnostics->empty() ? builder.root() : nullptr;
   } catch (const Refused& refused) {
