@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kGlobalFooter[] = R"(Exit codes:
   0    all went well; a cell that did not fit into memory or is unsupported is no failure
-  1    a cell failed, hung, timed out or was lost
+  1    a cell failed, hung, timed out or was lost, and others are ok
   2    bad input: a matrix file, a flag, an unknown run or cell, a file that cannot be written
   3    nothing could be run: no coordinator, no agent, or no cell ended ok
   130  cancelled, here with Ctrl-C or by someone else
@@ -209,7 +209,7 @@ class Parser {
     AddFormat(rerun, true);
 
     CLI::App* reproduce = Add(
-        "reproduce", "Print the command that runs one cell by hand, without agent or coordinator",
+        "reproduce", "Print the command that runs one cell by hand",
         "Prints a shell script: the environment, the runner and the exact cell it was given. With "
         "-o the cell is written to that file.\n\nExamples:\n  assay reproduce last 7\n"
         "  assay reproduce last 7 | sh\n  assay reproduce last 7 -o cell.json");

@@ -91,6 +91,8 @@ std::string EnvironmentText(const AttemptDetail& attempt, const Json& cell) {
     const auto found = device->find("kind");
     if (found != device->end() && found->is_string()) kind = found->get<std::string>();
   }
+  // The agent hides every GPU from a runner of the processor.
+  if (kind == "cpu") return "CUDA_VISIBLE_DEVICES= ";
   if (kind != "cuda") return "";
   std::string uuids;
   for (const std::string& uuid : attempt.gpu_uuids) uuids += (uuids.empty() ? "" : ",") + uuid;

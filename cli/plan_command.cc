@@ -96,7 +96,7 @@ void PrintPlanTable(CommandContext& context, const Matrix& matrix, const Plan& p
     if (row.feasible) {
       can = *row.feasible ? "yes" : "no: " + row.reason;
       if (!*row.feasible) color = Color::kYellow;
-      if (*row.feasible && !row.warning.empty()) can = "yes, memory?";
+      if (*row.feasible && !row.warning.empty()) can = "yes, may not fit";
     }
     rows.push_back({{spec.model, spec.mode, spec.precision, BatchText(spec.batch), spec.lane,
                      spec.layout == "channels-last" ? "" : spec.layout, spec.image,
@@ -114,8 +114,8 @@ void PrintPlanTable(CommandContext& context, const Matrix& matrix, const Plan& p
   if (fleet) line += fmt::format(" on {} targets", plan.targets);
   line += fmt::format(", {} cells{}", plan.cells, fleet ? "" : " for each target");
   if (plan.infeasible_cells > 0) line += fmt::format(", {} cannot run", plan.infeasible_cells);
-  line += fmt::format("; at most {}{} one after another\n", HumanDuration(plan.upper_bound_seconds),
-                      fleet ? "" : " for each target,");
+  line += fmt::format("; one after another they take at most {}{}\n",
+                      HumanDuration(plan.upper_bound_seconds), fleet ? "" : " on each");
   output.Out(line);
 }
 

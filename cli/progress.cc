@@ -83,7 +83,8 @@ void AddActive(const RunUpdate& update, double age, size_t columns,
         columns));
   }
   if (update.active.size() > shown) {
-    lines.push_back(fmt::format("  and {} more", update.active.size() - shown));
+    lines.push_back(
+        TruncateToWidth(fmt::format("  and {} more", update.active.size() - shown), columns));
   }
 }
 

@@ -76,7 +76,9 @@ int PrintEnd(CommandContext& context, const std::string& run, std::span<const Re
                                      failures.size() - kMostFailures, Printable(run)));
   }
   if (code == kExitNothingRun) {
-    std::string why = first_other.empty() ? last.waiting_for : first_other;
+    std::string why = !failures.empty()     ? "no cell ended ok"
+                      : first_other.empty() ? last.waiting_for
+                                            : first_other;
     if (why.empty()) why = "no cell was bound to a target; `assay agents` shows what there is";
     context.output.Error(fmt::format("nothing was measured: {}", why));
   } else if (code == kExitCancelled) {

@@ -62,12 +62,14 @@ TEST_F(CliRun, OneFailedCellOfTenIsExitOneAndNamedLast) {
   EXPECT_THAT(last, HasSubstr("it broke"));
 }
 
-TEST_F(CliRun, EveryCellFailedIsExitOne) {
+TEST_F(CliRun, EveryCellFailedIsExitThree) {
   FakeScript script;
   script.outcomes = {"fail", "hung", "timeout", "lost"};
   Serve(script);
   const Finished done = Assay({"run", Matrix()});
-  EXPECT_EQ(done.code, 1);
+  EXPECT_EQ(done.code, 3);
+  EXPECT_THAT(done.err, HasSubstr("cell 4"));
+  EXPECT_THAT(done.err, HasSubstr("no cell ended ok"));
   EXPECT_THAT(done.out, HasSubstr("fail: crash"));
   EXPECT_THAT(done.out, Not(HasSubstr("-1")));
 }

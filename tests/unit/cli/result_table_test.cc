@@ -117,7 +117,7 @@ TEST(RecordText, GroupsKnownFieldsWithUnits) {
   (void)record.Set(Field::kSmClockMeanHertz, 1.41e9);
   (void)record.Set(Field::kThrottleRatio, 0.012);
   const std::string text = RecordText(record);
-  for (const char* part : {"measurement", "memory", "812.5 img/s", "78.7 ms", "348.2 W",
+  for (const char* part : {"measurement", "memory", "812.5 img/s", "78.70 ms", "348.2 W",
                            "1,410 MHz", "1.2 %", "10.0 GiB"}) {
     EXPECT_THAT(text, HasSubstr(part)) << text;
   }
