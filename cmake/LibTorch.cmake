@@ -106,6 +106,8 @@ endif()
 
 # ---- may CUDA be built?
 set(_why "")
+# Of its own line: a condition's ${CMAKE_MATCH_1} is expanded before its MATCHES is evaluated.
+string(REGEX REPLACE "^.*cu([0-9]+)[0-9]$" "\\1" _torch_cuda_major "${_version}")
 file(GLOB _cudart ${_torch}/../nvidia/*/lib/libcudart.so.* ${_torch}/lib/libcudart*.so.*
   ${_cuda_root}/lib64/libcudart.so ${_cuda_root}/targets/x86_64-linux/lib/libcudart.so)
 if(_cudart)
@@ -121,7 +123,7 @@ elseif(NOT _cudart)
   set(_why "libcudart.so was found neither beside LibTorch nor in ${_cuda_root}")
 elseif(NOT _cudnn)
   set(_why "libcudnn.so, which libtorch_cuda.so needs, was not found")
-elseif(_version MATCHES "cu([0-9]+)[0-9]$" AND NOT "${CMAKE_MATCH_1}" STREQUAL "${_major}")
+elseif(_version MATCHES "cu[0-9]+$" AND NOT "${_torch_cuda_major}" STREQUAL "${_major}")
   set(_why "LibTorch ${_version} and the CUDA toolkit ${_toolkit_version} differ in major version")
 endif()
 if(ASSAY_CUDA STREQUAL "AUTO")
