@@ -67,7 +67,8 @@ class RunnerProcess(unittest.TestCase):
         self.assertRegex(said["versions"]["libtorch"], r"^\d+\.\d+\.\d+")
         stacks = os.path.join(BUILD, "share", "assay", "stacks")
         manifests = [f for f in os.listdir(stacks) if f.startswith("libtorch-")]
-        manifest = json.load(open(os.path.join(stacks, manifests[0])))
+        with open(os.path.join(stacks, manifests[0]), encoding="utf-8") as file:
+            manifest = json.load(file)
         self.assertTrue(os.path.samefile(os.path.join(stacks, manifest["program"]), PROGRAM))
 
     def test_progress_and_records_follow_the_protocol(self):
