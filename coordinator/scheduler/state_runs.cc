@@ -73,7 +73,14 @@ void CoordinatorState::Impl::On(const event::SubmitRun& e) {
   run->first_agent_deadline = std::max(run->bind_deadline, now_ + times_.first_agent);
   const std::string id = run->row.id;
   Run& added = *(runs_[id] = std::move(run));
-  rotation_.push_back(id);
+  // Before the runs that have been served, behind those that wait for their first cell too.
+  rotation_.insert(std::find_if(rotation_.begin(), rotation_.end(),
+                                [this](const std::string& other) {
+                                  const Run* each = FindRun(other);
+                                  return each->row.state != RunState::kWaiting ||
+                                         !each->gangs.empty();
+                                }),
+                   id);
   if (!e.request_id.empty()) run_of_request_[e.request_id] = id;
   for (const Spec& spec : added.specs) batch_.specs.push_back({id, spec});
   Bind(added);

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "coordinator/scheduler/run.h"
 #include "tests/unit/coordinator/core/bench.h"
 
 namespace assay {
