@@ -1,0 +1,212 @@
+#include "coordinator/api/control_service.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "common/ids/ids.h"
+#include "common/matrix/matrix.h"
+#include "common/net/grpc_options.h"
+#include "common/status/status.h"
+#include "common/version.h"
+#include "common/wire/wire.h"
+#include "coordinator/api/run_answers.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kMaxArgumentBytes = 256;
+
+// The reactor of gRPC for one answer; counts as a call until it is done.
+class UnaryCall final : public grpc::ServerUnaryReactor {
+ public:
+  explicit UnaryCall(ControlService& service) : call_(service) {}
+  void OnDone() override { delete this; }
+
+ private:
+  ControlService::Call call_;
+};
+
+absl::Status CheckArgument(const std::string& text, const char* name) {
+  if (text.size() <= kMaxArgumentBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("{} has {} bytes; at most {} are taken", name, text.size(), kMaxArgumentBytes));
+}
+
+void FinishSubmit(grpc::ServerUnaryReactor* call, const Reply& reply, v1::SubmitReply* response) {
+  if (const auto* body = std::get_if<SubmitReply>(&reply.body); body != nullptr) {
+    response->set_run(body->run);
+    response->set_cells(body->cells);
+    response->set_specs(body->specs);
+    response->set_continued(body->continued);
+  }
+  call->Finish(ToGrpcStatus(reply.status));
+}
+
+absl::StatusOr<event::SubmitRun> ParseSubmit(const v1::SubmitRequest& request) {
+  ASSAY_RETURN_IF_ERROR(CheckArgument(request.request_id(), "request_id"));
+  if (request.matrix_yaml().size() > kMaxMatrixBytes) {
+    return absl::InvalidArgumentError(fmt::format("the matrix has {} bytes; at most {} are taken",
+                                                  request.matrix_yaml().size(), kMaxMatrixBytes));
+  }
+  event::SubmitRun submit;
+  submit.request_id = request.request_id();
+  submit.file_name = wire::CleanText(request.file_name(), wire::kMaxSentenceBytes);
+  submit.yaml = request.matrix_yaml();
+  submit.digest = Sha256Hex(submit.yaml);
+  submit.force_new = request.force_new();
+  MatrixOptions options;
+  options.allow_many = request.allow_many();
+  ASSAY_ASSIGN_OR_RETURN(submit.matrix, ParseMatrix(submit.yaml, submit.file_name, options));
+  return submit;
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* ControlService::GetInfo(grpc::CallbackServerContext*,
+                                                  const v1::GetInfoRequest*, v1::Info* info) {
+  auto* call = new UnaryCall(*this);
+  info->set_version(kVersion);
+  info->set_fleet_protocol(kFleetProtocol);
+  info->set_result_schema(kResultSchema);
+  info->set_rules_version(kRulesVersion);
+  info->set_state_dir(wire::CleanText(parts_.state_dir, wire::kMaxSentenceBytes));
+  info->set_pid(getpid());
+  call->Finish(grpc::Status::OK);
+  return call;
+}
+
+grpc::ServerUnaryReactor* ControlService::Submit(grpc::CallbackServerContext*,
+                                                 const v1::SubmitRequest* request,
+                                                 v1::SubmitReply* response) {
+  auto* call = new UnaryCall(*this);
+  parts_.work.Post([this, call, request, response] {
+    absl::StatusOr<event::SubmitRun> parsed = ParseSubmit(*request);
+    if (!parsed.ok()) return call->Finish(ToGrpcStatus(parsed.status()));
+    for (const std::string& warning : parsed->matrix.warnings) {
+      response->add_warnings(wire::CleanText(warning, wire::kMaxSentenceBytes));
+    }
+    auto submit = std::make_shared<event::SubmitRun>(*std::move(parsed));
+    parts_.loop.Call(
+        [submit](ReplyToken token) -> Event {
+          submit->token = token;
+          return std::move(*submit);
+        },
+        [call, response](const Reply& reply) { FinishSubmit(call, reply, response); });
+  });
+  return call;
+}
+
+grpc::ServerUnaryReactor* ControlService::ListRuns(grpc::CallbackServerContext*,
+                                                   const v1::ListRunsRequest*,
+                                                   v1::ListRunsReply* response) {
+  auto* call = new UnaryCall(*this);
+  parts_.work.Post([this, call, response] {
+    const absl::StatusOr<std::vector<RunOverview>> runs = parts_.reader.ListRuns();
+    if (!runs.ok()) return call->Finish(ToGrpcStatus(runs.status()));
+    for (const RunOverview& run : *runs) {
+      FillSummary(run, response->add_runs());
+      // 16 MiB hold some 60,000 of them; the newest come first.
+      if (response->runs_size() == 20'000) break;
+    }
+    call->Finish(grpc::Status::OK);
+  });
+  return call;
+}
+
+grpc::ServerUnaryReactor* ControlService::GetCell(grpc::CallbackServerContext*,
+                                                  const v1::GetCellRequest* request,
+                                                  v1::CellDetail* response) {
+  auto* call = new UnaryCall(*this);
+  const auto fill = [this, request, response]() -> absl::Status {
+    ASSAY_ASSIGN_OR_RETURN(const std::string id, parts_.reader.ResolveRun(request->run()));
+    ASSAY_ASSIGN_OR_RETURN(const RunRow run, parts_.reader.GetRun(id));
+    ASSAY_ASSIGN_OR_RETURN(const CellResult cell, parts_.reader.GetCell(id, request->cell()));
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<Spec> specs, parts_.reader.ListSpecs(id));
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<AttemptRow> attempts,
+                           parts_.reader.ListAttempts(id, request->cell()));
+    if (cell.cell.spec_index >= specs.size()) {
+      return absl::DataLossError(fmt::format("cell {} of run {} has no spec", request->cell(), id));
+    }
+    FillCell(run, specs[cell.cell.spec_index], cell, attempts, response);
+    return absl::OkStatus();
+  };
+  parts_.work.Post([call, fill] { call->Finish(ToGrpcStatus(fill())); });
+  return call;
+}
+
+grpc::ServerUnaryReactor* ControlService::Cancel(grpc::CallbackServerContext*,
+                                                 const v1::CancelRequest* request,
+                                                 v1::CancelReply* response) {
+  auto* call = new UnaryCall(*this);
+  parts_.work.Post([this, call, request, response] {
+    const absl::StatusOr<std::string> run = parts_.reader.ResolveRun(request->run());
+    if (!run.ok()) return call->Finish(ToGrpcStatus(run.status()));
+    parts_.loop.Call(
+        [id = *run](ReplyToken token) -> Event {
+          event::CancelRun cancel;
+          cancel.token = token;
+          cancel.run = id;
+          return cancel;
+        },
+        [call, response](const Reply& reply) {
+          if (const auto* body = std::get_if<CancelReply>(&reply.body); body != nullptr) {
+            response->set_run(body->run);
+            response->set_state(std::string(RunStateName(body->state)));
+          }
+          call->Finish(ToGrpcStatus(reply.status));
+        });
+  });
+  return call;
+}
+
+grpc::ServerUnaryReactor* ControlService::Rerun(grpc::CallbackServerContext*,
+                                                const v1::RerunRequest* request,
+                                                v1::SubmitReply* response) {
+  auto* call = new UnaryCall(*this);
+  const auto load = [this, request]() -> absl::StatusOr<event::Rerun> {
+    ASSAY_RETURN_IF_ERROR(CheckArgument(request->request_id(), "request_id"));
+    event::Rerun rerun;
+    ASSAY_ASSIGN_OR_RETURN(rerun.run, parts_.reader.ResolveRun(request->run()));
+    rerun.failed_only = request->failed_only();
+    rerun.request_id = request->request_id();
+    ASSAY_ASSIGN_OR_RETURN(RunSnapshot snapshot, parts_.reader.LoadRun(rerun.run));
+    rerun.loaded = std::move(snapshot);
+    return rerun;
+  };
+  parts_.work.Post([this, call, load, response] {
+    absl::StatusOr<event::Rerun> loaded = load();
+    if (!loaded.ok()) return call->Finish(ToGrpcStatus(loaded.status()));
+    auto rerun = std::make_shared<event::Rerun>(*std::move(loaded));
+    parts_.loop.Call(
+        [rerun](ReplyToken token) -> Event {
+          rerun->token = token;
+          return std::move(*rerun);
+        },
+        [call, response](const Reply& reply) { FinishSubmit(call, reply, response); });
+  });
+  return call;
+}
+
+grpc::ServerUnaryReactor* ControlService::ListAgents(grpc::CallbackServerContext*,
+                                                     const v1::ListAgentsRequest*,
+                                                     v1::ListAgentsReply* response) {
+  auto* call = new UnaryCall(*this);
+  const bool taken = parts_.loop.Ask([call, response](const CoordinatorState& state) {
+    for (const AgentView& agent : state.Agents()) {
+      FillAgent(agent, response->add_agents());
+      if (response->ByteSizeLong() > static_cast<size_t>(kMessageBudgetBytes)) break;
+    }
+    call->Finish(grpc::Status::OK);
+  });
+  if (!taken) {
+    call->Finish(
+        grpc::Status(grpc::StatusCode::UNAVAILABLE, "the coordinator is shutting down; try again"));
+  }
+  return call;
+}
+
+}  // namespace assay

@@ -1,0 +1,158 @@
+#include "coordinator/api/run_answers.h"
+
+#include <string>
+#include <utility>
+
+#include "common/results/rules.h"
+#include "common/wire/wire.h"
+#include "coordinator/cell/cell_record.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kMostEndedAMessage = 1'000;
+// A line of progress, not the whole story: `assay show` has that.
+constexpr size_t kMaxEndMessageBytes = 512;
+
+std::string Name(const std::string& text) { return wire::CleanText(text, wire::kMaxNameBytes); }
+std::string Sentence(const std::string& text) {
+  return wire::CleanText(text, wire::kMaxSentenceBytes);
+}
+
+void Fill(const ActiveCell& cell, v1::CellProgress* out) {
+  out->set_cell(cell.cell);
+  out->set_label(Name(cell.label));
+  out->set_node(Name(cell.node));
+  out->set_phase(Name(cell.phase));
+  out->set_step(cell.step);
+  out->set_throughput(cell.throughput);
+  out->set_unit(Name(cell.unit));
+  out->set_seconds_left(cell.seconds_left);
+  out->set_seconds_running(cell.seconds_running);
+  out->set_attempt_number(cell.attempt_number);
+}
+
+void Fill(const EndedCell& cell, v1::CellEnd* out) {
+  out->set_cell(cell.cell);
+  out->set_label(Name(cell.label));
+  out->set_outcome(wire::ToProto(cell.outcome));
+  out->set_reason(Name(cell.reason));
+  out->set_message(wire::CleanText(cell.message, kMaxEndMessageBytes));
+  out->set_throughput(cell.throughput);
+  out->set_unit(Name(cell.unit));
+}
+
+void Fill(const RunRow& run, const AttemptRow& attempt, const Spec& spec, const CellRow& cell,
+          v1::AttemptDetail* out) {
+  out->set_attempt(attempt.id);
+  out->set_number(attempt.number);
+  out->set_node(Name(attempt.node));
+  out->set_state(attempt.state == AttemptState::kEnded ? "ended" : "started");
+  out->set_outcome(wire::ToProto(attempt.outcome));
+  out->set_reason(Name(attempt.reason));
+  out->set_message(Sentence(attempt.message));
+  out->set_counted(attempt.counted);
+  out->set_started_at_unix_ms(attempt.started_at_unix_ms);
+  out->set_log_tail(wire::CleanTail(attempt.log_tail, wire::kMaxLogTailBytes));
+  Record record = attempt.record;
+  ApplyRules(record);
+  wire::ToProto(record, out->mutable_record());
+  out->set_cell_file(wire::CleanText(attempt.cell_file, wire::kMaxFieldTextBytes));
+  out->set_runner(Name(attempt.runner));
+  for (const MemberRow& member : attempt.members) out->add_gpu_uuids(Name(member.gpu_uuid));
+}
+
+}  // namespace
+
+void FillSummary(const RunOverview& overview, v1::RunSummary* out) {
+  out->set_id(overview.run.id);
+  out->set_name(Name(overview.run.name));
+  out->set_state(std::string(RunStateName(overview.run.state)));
+  out->set_cells(overview.run.cells);
+  out->set_started_at_unix_ms(overview.run.started_at_unix_ms != 0
+                                  ? overview.run.started_at_unix_ms
+                                  : overview.run.submitted_at_unix_ms);
+  uint64_t done = 0;
+  uint64_t failed = 0;
+  for (const auto& [outcome, count] : overview.outcomes) {
+    done += count;
+    if (IsFailure(outcome)) failed += count;
+    if (outcome == Outcome::kOk) out->set_ok(count);
+    (*out->mutable_outcomes())[std::string(OutcomeName(outcome))] = count;
+  }
+  out->set_done(done);
+  out->set_failed(failed);
+}
+
+Record JudgedRecord(const RunRow& run, const Spec& spec, const CellRow& cell,
+                    const AttemptRow* attempt) {
+  Record record = CellRecord(run, spec, cell, attempt);
+  ApplyRules(record);
+  return record;
+}
+
+void FillCell(const RunRow& run, const Spec& spec, const CellResult& result,
+              const std::vector<AttemptRow>& attempts, v1::CellDetail* out) {
+  out->set_run(run.id);
+  out->set_cell(result.cell.cell);
+  wire::ToProto(spec, out->mutable_spec());
+  out->set_target(Name(result.cell.target));
+  out->set_repeat(result.cell.repeat);
+  const AttemptRow* counted = result.attempt.has_value() ? &*result.attempt : nullptr;
+  wire::ToProto(JudgedRecord(run, spec, result.cell, counted), out->mutable_record());
+  for (const AttemptRow& attempt : attempts) {
+    Fill(run, attempt, spec, result.cell, out->add_attempts());
+  }
+}
+
+std::vector<v1::RunUpdate> UpdatesOf(const RunView& view) {
+  std::vector<v1::RunUpdate> updates;
+  size_t at = 0;
+  do {
+    v1::RunUpdate update;
+    update.set_run(view.run);
+    update.set_name(Name(view.name));
+    update.set_state(std::string(RunStateName(view.state)));
+    update.set_cells(view.cells);
+    update.set_done(view.done);
+    for (const auto& [outcome, count] : view.outcomes)
+      (*update.mutable_outcomes())[outcome] = count;
+    for (const ActiveCell& cell : view.active) Fill(cell, update.add_active());
+    for (size_t i = 0; i < kMostEndedAMessage && at < view.ended.size(); ++i, ++at) {
+      Fill(view.ended[at], update.add_ended());
+    }
+    update.set_seconds_left(view.seconds_left);
+    update.set_waiting_for(Sentence(view.waiting_for.empty() ? view.message : view.waiting_for));
+    update.set_final(view.final && at == view.ended.size());
+    updates.push_back(std::move(update));
+  } while (at < view.ended.size());
+  return updates;
+}
+
+v1::RunUpdate FinalUpdate(const RunOverview& overview) {
+  v1::RunUpdate update;
+  update.set_run(overview.run.id);
+  update.set_name(Name(overview.run.name));
+  update.set_state(std::string(RunStateName(overview.run.state)));
+  update.set_cells(overview.run.cells);
+  uint64_t done = 0;
+  for (const auto& [outcome, count] : overview.outcomes) {
+    done += count;
+    (*update.mutable_outcomes())[std::string(OutcomeName(outcome))] = count;
+  }
+  update.set_done(done);
+  update.set_waiting_for(Sentence(overview.run.message));
+  update.set_final(true);
+  return update;
+}
+
+void FillAgent(const AgentView& agent, v1::AgentSummary* out) {
+  wire::ToProto(agent.inventory, out->mutable_inventory());
+  out->set_state(agent.state);
+  out->set_address(Name(agent.address));
+  out->set_last_seen_unix_ms(agent.last_seen_unix_ms);
+  for (const std::string& card : agent.cards) out->add_cards(Name(card));
+  for (const std::string& attempt : agent.held_attempts) out->add_held_attempts(Name(attempt));
+}
+
+}  // namespace assay

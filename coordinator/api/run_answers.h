@@ -1,0 +1,36 @@
+// What the API answers, made from rows and views: pure, without gRPC.
+#ifndef ASSAY_COORDINATOR_API_RUN_ANSWERS_H_
+#define ASSAY_COORDINATOR_API_RUN_ANSWERS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "assay/v1/control_service.pb.h"
+#include "coordinator/cell/rows.h"
+#include "coordinator/scheduler/coordinator_state.h"
+#include "coordinator/store/result_store.h"
+
+namespace assay {
+
+// Of a list of runs.
+void FillSummary(const RunOverview& overview, v1::RunSummary* out);
+
+// The record of a cell with verdict and marks, which are computed on reading.
+Record JudgedRecord(const RunRow& run, const Spec& spec, const CellRow& cell,
+                    const AttemptRow* attempt);
+
+void FillCell(const RunRow& run, const Spec& spec, const CellResult& result,
+              const std::vector<AttemptRow>& attempts, v1::CellDetail* out);
+
+// One view as messages: cells that ended are spread over several where they are many, so that none
+// comes near the message limit. Only the last one can be final.
+std::vector<v1::RunUpdate> UpdatesOf(const RunView& view);
+
+// The one, final message of a run that ended and is not in memory any more.
+v1::RunUpdate FinalUpdate(const RunOverview& overview);
+
+void FillAgent(const AgentView& agent, v1::AgentSummary* out);
+
+}  // namespace assay
+
+#endif  // ASSAY_COORDINATOR_API_RUN_ANSWERS_H_

@@ -1,0 +1,173 @@
+// assay-coordinator: binds cells, schedules them, stores what comes back, serves users and agents.
+//
+// Exit codes: 0 asked to leave or idle; 1 the store failed; 2 could not start (one sentence says
+// why).
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "common/clock/clock.h"
+#include "common/log/log.h"
+#include "common/net/address.h"
+#include "common/net/sibling.h"
+#include "common/net/state_dir.h"
+#include "common/status/status.h"
+#include "common/version.h"
+#include "coordinator/coordinator.h"
+#include "coordinator/local_agent.h"
+#include "coordinator/options.h"
+#include "coordinator/store/sqlite_store.h"
+
+namespace assay {
+namespace {
+
+constexpr int kExitOk = 0;
+constexpr int kExitStoreFailed = 1;
+constexpr int kExitCannotStart = 2;
+
+using Seconds = std::chrono::duration<double>;
+
+// Signals and the failed store, as descriptors that main waits for.
+struct Wakes {
+  int signals = -1;
+  int halt = -1;
+};
+
+absl::StatusOr<Wakes> OpenWakes() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  // Before any thread is made, so that all of them inherit it.
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  Wakes wakes;
+  wakes.signals = signalfd(-1, &set, SFD_CLOEXEC);
+  wakes.halt = eventfd(0, EFD_CLOEXEC);
+  if (wakes.signals < 0 || wakes.halt < 0) return ErrnoStatus(errno, "cannot wait for signals");
+  return wakes;
+}
+
+bool IsBusy(const Coordinator& coordinator) {
+  return coordinator.HasUnfinishedRuns() || coordinator.control().calls() > 0;
+}
+
+// Returns the exit code. An idle coordinator sleeps until the idle exit could come.
+int WaitForEnd(const Wakes& wakes, const Coordinator& coordinator, const Clock& clock,
+               double idle_exit_seconds) {
+  const auto idle_exit =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(idle_exit_seconds));
+  BootTime last_busy = clock.Now();
+  while (true) {
+    int timeout_ms = -1;
+    if (idle_exit_seconds > 0) {
+      const BootTime now = clock.Now();
+      const bool busy = IsBusy(coordinator);
+      if (busy) last_busy = now;
+      last_busy = std::max(last_busy, coordinator.control().last_call());
+      const auto left = busy ? idle_exit : last_busy + idle_exit - now;
+      if (left <= std::chrono::nanoseconds::zero()) {
+        spdlog::info("idle for {} s: leaving", idle_exit_seconds);
+        return kExitOk;
+      }
+      const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left);
+      timeout_ms = static_cast<int>(std::min<int64_t>(ms.count(), 60'000));
+    }
+    pollfd entries[2] = {{wakes.signals, POLLIN, 0}, {wakes.halt, POLLIN, 0}};
+    if (poll(entries, 2, timeout_ms) < 0 && errno != EINTR) return kExitStoreFailed;
+    if (entries[1].revents != 0) return kExitStoreFailed;
+    if (entries[0].revents != 0) {
+      signalfd_siginfo info;
+      if (read(wakes.signals, &info, sizeof(info)) == sizeof(info)) {
+        spdlog::info("signal {}: leaving", info.ssi_signo);
+      }
+      return kExitOk;
+    }
+  }
+}
+
+absl::StatusOr<Address> AddressOf(const CoordinatorOptions& options) {
+  if (!options.listen.empty()) return ParseAddress(options.listen);
+  ASSAY_ASSIGN_OR_RETURN(const std::string path, LocalSocketPath(options.state));
+  return ParseAddress("unix:" + path);
+}
+
+absl::StatusOr<std::unique_ptr<LocalAgent>> StartAgent(const CoordinatorOptions& options,
+                                                       const Address& address) {
+  LocalAgentOptions agent;
+  ASSAY_ASSIGN_OR_RETURN(agent.program, SiblingProgram("assay-agent"));
+  agent.arguments = {"--coordinator",          address.ToString(), "--state",
+                     options.state + "/agent", "--log-level",      options.log_level};
+  agent.arguments.insert(agent.arguments.end(), options.agent_args.begin(),
+                         options.agent_args.end());
+  auto child = std::make_unique<LocalAgent>(std::move(agent));
+  ASSAY_RETURN_IF_ERROR(child->Start());
+  return child;
+}
+
+absl::StatusOr<int> Run(const CoordinatorOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const Wakes wakes, OpenWakes());
+  ASSAY_RETURN_IF_ERROR(CreateStateDir(options.state));
+  ASSAY_ASSIGN_OR_RETURN(const StateLock lock, StateLock::Acquire(options.state));
+  ASSAY_ASSIGN_OR_RETURN(Address address, AddressOf(options));
+  const SystemClock clock;
+  const std::string file = options.state + "/results.db";
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store, SqliteStore::Open(file));
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<SqliteReader> reader, SqliteReader::Open(file));
+  const auto on_halt = [halt = wakes.halt](const std::string& why) {
+    fmt::print(stderr, "assay-coordinator: {}\n", why);
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t n = write(halt, &one, sizeof(one));
+  };
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Coordinator> coordinator,
+                         Coordinator::Start({clock, std::move(store), std::move(reader),
+                                             CoordinatorTimes(), options.state, on_halt},
+                                            std::move(address)));
+  std::unique_ptr<LocalAgent> agent;
+  if (options.local) {
+    ASSAY_ASSIGN_OR_RETURN(agent, StartAgent(options, coordinator->address()));
+  }
+  ASSAY_RETURN_IF_ERROR(
+      WriteEndpoint(options.state, {coordinator->address().ToString(), getpid(), kVersion}));
+  spdlog::info("assay-coordinator {} listens on {}", kVersion, coordinator->address().ToString());
+  const int code = WaitForEnd(wakes, *coordinator, clock, options.idle_exit_seconds);
+  RemoveEndpoint(options.state, getpid());
+  // While the server still takes its last reports.
+  if (agent != nullptr) agent->Stop();
+  coordinator.reset();
+  return code;
+}
+
+int Main(int argc, const char* const* argv) {
+  const absl::StatusOr<CoordinatorOptions> options = ParseCoordinatorOptions(argc, argv);
+  absl::Status status = options.status();
+  if (status.ok() && !options->print.empty()) {
+    fmt::print("{}", options->print);
+    return kExitOk;
+  }
+  if (status.ok()) status = InitLog("assay-coordinator", options->log_level);
+  if (status.ok()) {
+    const absl::StatusOr<int> code = Run(*options);
+    if (code.ok()) return *code;
+    status = code.status();
+  }
+  fmt::print(stderr, "assay-coordinator: {}\n", Message(status));
+  return kExitCannotStart;
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::Main(argc, argv); }

@@ -1,0 +1,29 @@
+// Options of assay-coordinator: flag over ASSAY_* over default.
+#ifndef ASSAY_COORDINATOR_OPTIONS_H_
+#define ASSAY_COORDINATOR_OPTIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace assay {
+
+struct CoordinatorOptions {
+  std::string state;   // resolved, absolute
+  std::string listen;  // empty: a Unix socket of the state directory (--local)
+  bool local = false;
+  double idle_exit_seconds = 0;  // 0: never
+  std::vector<std::string> agent_args;
+  std::string log_level;
+
+  // What to print instead of running: help, version or the configuration; empty else.
+  std::string print;
+};
+
+// InvalidArgument with one sentence. Reads the environment.
+absl::StatusOr<CoordinatorOptions> ParseCoordinatorOptions(int argc, const char* const* argv);
+
+}  // namespace assay
+
+#endif  // ASSAY_COORDINATOR_OPTIONS_H_
