@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <clocale>
 #include <string>
 
 #include "common/status/status.h"
+#include "tests/unit/matrix/comma_locale.h"
 
 namespace assay {
 namespace {
@@ -60,15 +60,9 @@ TEST(NumberOf, ReadsDecimalsOnly) {
 }
 
 TEST(NumberOf, DoesNotFollowTheLocale) {
-  const std::string before = std::setlocale(LC_ALL, nullptr);
-  bool found = false;
-  for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "de_DE", "fr_FR.UTF-8"}) {
-    found = found || std::setlocale(LC_ALL, name) != nullptr;
-  }
-  if (!found) GTEST_SKIP() << "no locale with a decimal comma is installed";
+  const CommaLocale comma;
   EXPECT_DOUBLE_EQ(*NumberOf(Plain("0.25")), 0.25);
   EXPECT_FALSE(NumberOf(Plain("0,25")).ok());
-  std::setlocale(LC_ALL, before.c_str());
 }
 
 TEST(DurationOf, WantsAUnit) {
