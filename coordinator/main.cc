@@ -69,15 +69,19 @@ int WaitForEnd(const Wakes& wakes, const Coordinator& coordinator, const Clock& 
                double idle_exit_seconds) {
   const auto idle_exit =
       std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(idle_exit_seconds));
+  // How long a busy coordinator sleeps between two looks: the idle exit is late by no more.
+  const auto look = std::min<std::chrono::nanoseconds>(idle_exit, std::chrono::seconds(5));
   BootTime last_busy = clock.Now();
+  bool was_busy = false;
   while (true) {
     int timeout_ms = -1;
     if (idle_exit_seconds > 0) {
       const BootTime now = clock.Now();
       const bool busy = IsBusy(coordinator);
-      if (busy) last_busy = now;
+      if (busy || was_busy) last_busy = now;
+      was_busy = busy;
       last_busy = std::max(last_busy, coordinator.control().last_call());
-      const auto left = busy ? idle_exit : last_busy + idle_exit - now;
+      const std::chrono::nanoseconds left = busy ? look : last_busy + idle_exit - now;
       if (left <= std::chrono::nanoseconds::zero()) {
         spdlog::info("idle for {} s: leaving", idle_exit_seconds);
         return kExitOk;
