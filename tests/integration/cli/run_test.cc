@@ -196,6 +196,7 @@ TEST_F(CliRun, CtrlCCancelsWaitsAndPrintsWhatWasMeasured) {
   while (control.watches() == 0) usleep(10000);
   child.Signal(SIGINT);
   ASSERT_TRUE(child.WaitForText("Ctrl-C again"));
+  while (control.cancels() == 0) usleep(10000);
   // It waits for the end of every process, which Watch has not said yet.
   EXPECT_EQ(child.out().find("cancelled"), std::string::npos);
   control.Release();
