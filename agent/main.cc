@@ -59,8 +59,10 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--stacks", options.stacks, "Folder of stack manifests")->envname("ASSAY_STACKS");
   app.add_option("--devices", options.devices,
                  "auto, cpu, UUIDs, or a file with a captured NVML (simulated devices)")
+      ->capture_default_str()
       ->envname("ASSAY_DEVICES");
   app.add_option("--log-level", options.log_level, "debug, info, warn or error")
+      ->capture_default_str()
       ->envname("ASSAY_LOG_LEVEL");
   app.add_flag("--exit-with-parent", options.exit_with_parent,
                "Stop when the process that started this one ends");

@@ -123,7 +123,7 @@ void EventLoop::RunOnce() {
     const uint64_t key = events[i].data.u64;
     if (key == kTimerKey) {
       Drain(timer_.get());
-      armed_for_ = {};
+      armed_for_.reset();
     } else if (key == kMailboxKey) {
       Drain(mailbox_.get());
     } else if (const auto found = watched_.find(key); found != watched_.end()) {
@@ -155,13 +155,14 @@ void EventLoop::RunMailbox() {
 }
 
 void EventLoop::ArmTimer() {
-  const BootTime next = timers_.empty() ? BootTime{} : timers_.begin()->first.first;
+  std::optional<BootTime> next;
+  if (!timers_.empty()) next = timers_.begin()->first.first;
   if (next == armed_for_) return;
   armed_for_ = next;
   itimerspec spec{};
-  if (!timers_.empty()) {
+  if (next) {
     // Zero would disarm the timer; a point that passed long ago fires at once.
-    const int64_t ns = std::max<int64_t>(next.time_since_epoch().count(), 1);
+    const int64_t ns = std::max<int64_t>(next->time_since_epoch().count(), 1);
     spec.it_value.tv_sec = ns / 1'000'000'000;
     spec.it_value.tv_nsec = ns % 1'000'000'000;
   }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -64,7 +65,7 @@ class EventLoop {
   std::unordered_map<uint64_t, std::pair<int, std::shared_ptr<FdCallback>>> watched_;
   std::unordered_map<int, uint64_t> id_of_fd_;
   std::map<TimerId, std::function<void()>> timers_;
-  BootTime armed_for_{};
+  std::optional<BootTime> armed_for_;
 
   Mutex mutex_;
   std::vector<std::function<void()>> posted_ ASSAY_GUARDED_BY(mutex_);

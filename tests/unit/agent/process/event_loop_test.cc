@@ -28,6 +28,12 @@ TEST_F(EventLoopTest, RunsTimersInOrderOfTheirTime) {
   EXPECT_THAT(ran, testing::ElementsAre(0, 1, 2));
 }
 
+TEST_F(EventLoopTest, RunsATimerOfTheZeroOfTimeAtOnce) {
+  bool ran = false;
+  loop_->RunAt(BootTime{}, [&] { ran = true; });
+  EXPECT_TRUE(loop_->RunUntil([&] { return ran; }, deadline_));
+}
+
 TEST_F(EventLoopTest, DoesNotRunACancelledTimer) {
   bool ran = false;
   bool later = false;
