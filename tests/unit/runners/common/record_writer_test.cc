@@ -98,11 +98,12 @@ TEST_F(Records, AHugeMessageStaysUnderTheLineLimit) {
 
 TEST_F(Records, LinesOfTwoThreadsDoNotMix) {
   std::unique_ptr<RecordWriter> writer = Writer();
-  std::vector<nlohmann::json> lines;
-  std::thread other([&] {
+  std::thread one([&] {
     for (int i = 0; i < 200; ++i) writer->Phase(std::string(500, 'a'));
   });
-  for (int i = 0; i < 100; ++i) writer->Phase(std::string(100, 'b'));
+  std::thread two([&] {
+    for (int i = 0; i < 100; ++i) writer->Phase(std::string(100, 'b'));
+  });
   // The pipe holds 64 KiB: read while they write.
   std::string text;
   char buffer[4096];
@@ -111,7 +112,8 @@ TEST_F(Records, LinesOfTwoThreadsDoNotMix) {
     ASSERT_GT(n, 0);
     text.append(buffer, static_cast<size_t>(n));
   }
-  other.join();
+  one.join();
+  two.join();
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) {
     EXPECT_TRUE(nlohmann::json::accept(line)) << line;
