@@ -1,5 +1,6 @@
 #include "common/net/grpc_options.h"
 
+#include <grpc/support/log.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <string>
 
+#include "common/log/log.h"
 #include "common/net/address.h"
 #include "common/status/status.h"
 
@@ -29,10 +31,22 @@ std::string CutMessage(std::string message) {
 
 int Milliseconds(std::chrono::milliseconds duration) { return static_cast<int>(duration.count()); }
 
+// gRPC writes to standard error by itself, beside the one sentence that our programs say; what it
+// has to tell goes to our log, for whom asks for it.
+void TakeOverLog() {
+  static const bool done = [] {
+    gpr_set_log_function(
+        [](gpr_log_func_args* arguments) { spdlog::debug("gRPC: {}", arguments->message); });
+    return true;
+  }();
+  (void)done;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const Address& address, ChannelUse use) {
   ASSAY_RETURN_IF_ERROR(CheckPlainTextAllowed(address));
+  TakeOverLog();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
@@ -63,6 +77,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const Address& addres
 absl::Status ConfigureServer(grpc::ServerBuilder& builder, const Address& address,
                              int* selected_port) {
   ASSAY_RETURN_IF_ERROR(CheckPlainTextAllowed(address));
+  TakeOverLog();
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
