@@ -230,13 +230,18 @@ class CudaDevice final : public Device {
 CudaStack QueryCuda() {
   CudaStack stack;
   stack.built = true;
-  stack.versions = LoadedVersions();
-  stack.arch_list = ArchList();
   const cudaError_t status = cudaGetDeviceCount(&stack.devices);
   if (status != cudaSuccess) {
     (void)cudaGetLastError();
     stack.devices = 0;
     stack.problem = cudaGetErrorString(status);
+  }
+  // Without a driver LibTorch throws even when asked how it was built.
+  try {
+    stack.versions = LoadedVersions();
+    stack.arch_list = ArchList();
+  } catch (const std::exception& error) {
+    if (stack.problem.empty()) stack.problem = error.what();
   }
   return stack;
 }
