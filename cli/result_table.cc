@@ -63,9 +63,19 @@ std::string CommonUnit(const std::vector<SummaryRow>& rows) {
   return unit;
 }
 
-std::string Joined(const std::vector<std::string>& words) {
+// A mark that every row has says nothing in a column; the line below the table says it.
+bool AllSimulated(const std::vector<SummaryRow>& rows) {
+  return std::all_of(rows.begin(), rows.end(), [](const SummaryRow& row) {
+    return std::find(row.marks.begin(), row.marks.end(), "simulated") != row.marks.end();
+  });
+}
+
+std::string MarksText(const SummaryRow& row, bool all_simulated) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  for (const std::string& mark : row.marks) {
+    if (all_simulated && mark == "simulated") continue;
+    text += (text.empty() ? "" : " ") + mark;
+  }
   return text;
 }
 
@@ -87,6 +97,7 @@ std::string ResultTable(std::span<const Record> records, size_t width, bool colo
   if (rows.empty()) return "no cells\n";
   const std::string unit = CommonUnit(rows);
   const MemoryColumn memory = ChooseMemory(rows);
+  const bool all_simulated = AllSimulated(rows);
   const bool gpus = AnyNot(rows, &SummaryRow::gpus, 1);
   const bool nodes = AnyNot(rows, &SummaryRow::nodes, 1);
   const bool accumulate = AnyNot(rows, &SummaryRow::accumulate, 1);
@@ -118,14 +129,15 @@ std::string ResultTable(std::span<const Record> records, size_t width, bool colo
       if (unit.empty()) throughput += " " + row.unit;
     }
     const auto bytes = memory.figure != nullptr ? row.*memory.figure : std::nullopt;
-    lines.push_back({{row.model, row.mode, row.precision, row.batch, row.lane, row.image,
-                      accumulate ? CountText(row.accumulate) : "", gpus ? CountText(row.gpus) : "",
-                      nodes ? CountText(row.nodes) : "", row.stack, row.card,
-                      row.target == row.card ? "" : row.target, throughput,
-                      row.interval_ratio ? "±" + HumanPercent(*row.interval_ratio) : "",
-                      row.ratio ? fmt::format("{:.2f}", row.ratio->value) : "",
-                      bytes ? HumanBytes(*bytes) : "", OutcomeText(row), Joined(row.marks)},
-                     RowColor(row)});
+    lines.push_back(
+        {{row.model, row.mode, row.precision, row.batch, row.lane, row.image,
+          accumulate ? CountText(row.accumulate) : "", gpus ? CountText(row.gpus) : "",
+          nodes ? CountText(row.nodes) : "", row.stack, row.card,
+          row.target == row.card ? "" : row.target, throughput,
+          row.interval_ratio ? "±" + HumanPercent(*row.interval_ratio) : "",
+          row.ratio ? fmt::format("{:.2f}", row.ratio->value) : "", bytes ? HumanBytes(*bytes) : "",
+          OutcomeText(row), MarksText(row, all_simulated)},
+         RowColor(row)});
   }
   return RenderFitted(columns, lines, width, color);
 }
@@ -198,7 +210,7 @@ std::string RecordText(const Record& record) {
                                {"allocated_peak_bytes", "memory"},
                                {"power_mean_watts", "power, clocks, heat"},
                                {"transport", "where and with what"},
-                               {"allow_tf32_matmul", "math settings"}};
+                               {"allow_tf32_matmul", "settings"}};
   std::string out;
   std::string title;
   for (const FieldInfo& field : AllFields()) {
