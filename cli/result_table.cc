@@ -29,8 +29,10 @@ Color RowColor(const SummaryRow& row) {
 std::string OutcomeText(const SummaryRow& row) {
   std::string text = row.outcome;
   if (row.invalid > 0) text += " invalid";
-  // out_of_memory beside mem_limit says nothing new.
-  if (!row.reason.empty() && row.outcome != "mem_limit") text += ": " + row.reason;
+  // out_of_memory beside mem_limit, and user_cancelled beside cancelled, say nothing new.
+  if (!row.reason.empty() && row.outcome != "mem_limit" && row.outcome != "cancelled") {
+    text += ": " + row.reason;
+  }
   return text;
 }
 
