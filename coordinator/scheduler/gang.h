@@ -30,8 +30,9 @@ struct GangPart {
   bool asked = false;  // has a Prepare
   bool ready = false;
   std::optional<event::AttemptReport> report;
-  bool gone = false;  // will not report: the agent was lost, or holds the attempt no longer
-  int absent = 0;     // heartbeats in a row that did not name the attempt
+  bool spooled = false;  // its agent said that the report follows
+  bool gone = false;     // will not report: the agent was lost, or holds the attempt no longer
+  int absent = 0;        // heartbeats in a row that did not name the attempt
   // A new instance of the agent does not hold it: its runners are dead by then at the latest.
   std::optional<BootTime> gone_at;
   bool Settled() const { return report.has_value() || gone; }

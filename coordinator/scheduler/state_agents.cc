@@ -111,11 +111,12 @@ std::vector<std::string> CoordinatorState::Impl::ReconcileHello(Node& node,
       continue;
     }
     part.absent = 0;
+    part.spooled = Contains(e.spooled_attempts, attempt);
     gang.last_sign = now_;
     if (Contains(e.held_attempts, attempt)) {
       part.gone_at.reset();
       if (gang.phase == GangPhase::kEnding) AbortGang(gang, std::nullopt);
-    } else if (!Contains(e.spooled_attempts, attempt) && !part.Settled()) {
+    } else if (!part.spooled && !part.Settled()) {
       if (same_instance) {
         GonePart(gang, part, "its agent holds it no longer");
         FinishIfSettled(attempt);
@@ -224,6 +225,8 @@ void CoordinatorState::Impl::On(const event::Heartbeat& e) {
     part->absent = 0;
     return;
   }
+  // Known already not to be held, and waited for: a report that follows, or runners that die.
+  if (part->gone_at.has_value() || (part->spooled && gang.phase == GangPhase::kStarted)) return;
   // The Start may still be on its way, or the report behind this heartbeat: three in a row are
   // none.
   constexpr int kAbsentHeartbeats = 3;

@@ -156,7 +156,7 @@ void CoordinatorState::Impl::FreeNodes(const Gang& gang) {
   schedule_ = true;
 }
 
-void CoordinatorState::Impl::ReleaseGang(const std::string& attempt) {
+void CoordinatorState::Impl::ReleaseGang(std::string attempt) {
   const auto it = gangs_.find(attempt);
   if (it == gangs_.end()) return;
   Gang gang = std::move(it->second);

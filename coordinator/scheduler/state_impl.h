@@ -76,7 +76,8 @@ class CoordinatorState::Impl {
   void On(const event::RanksJoined& e);
   void On(const event::Progress& e);
   void StartGang(Gang& gang);
-  void ReleaseGang(const std::string& attempt);  // never started: back to the queue
+  // Never started: back to the queue. By value, since what names it may be cleared here.
+  void ReleaseGang(std::string attempt);
   // Without a decision the ranks that failed decide.
   void AbortGang(Gang& gang, std::optional<Decision> decision);
   void CheckGang(const std::string& attempt);  // deadlines

@@ -230,6 +230,7 @@ class Bench {
     int count = 0;
     for (std::string attempt = StartOn(session); !attempt.empty(); attempt = StartOn(session)) {
       Report(session, attempt, outcome, why);
+      sends.erase(sends.begin(), sends.end() - std::min<size_t>(sends.size(), 8));
       ++count;
     }
     return count;

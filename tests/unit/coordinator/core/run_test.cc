@@ -1,10 +1,11 @@
 // Users' side: submit, binding, cancel, rerun, and what watchers see.
+#include "coordinator/scheduler/run.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "coordinator/scheduler/run.h"
 #include "tests/unit/coordinator/core/bench.h"
 
 namespace assay {
