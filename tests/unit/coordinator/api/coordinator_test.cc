@@ -257,7 +257,7 @@ TEST_F(CoordinatorTest, RunGoesFromSubmitOverPrepareReadyStartJoinedAndReportToI
   v1::SubmitReply submitted;
   const grpc::Status status = Submit(kMatrix, &submitted);
   ASSERT_TRUE(status.ok()) << status.error_message();
-  const std::string attempt = agent.RunOneCell("n1", "bad \xFF byte");
+  const std::string attempt = agent.RunOneCell("n1", "the log\n");
   const std::vector<v1::RunUpdate> updates = WatchAll(submitted.run());
   ASSERT_FALSE(updates.empty());
   EXPECT_TRUE(updates.back().final());
@@ -391,6 +391,23 @@ TEST_F(CoordinatorTest, SessionThatBeginsWithoutHelloIsRefused) {
   heartbeat.mutable_heartbeat()->set_number(1);
   agent.Write(heartbeat);
   EXPECT_EQ(agent.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+// Case 53: protobuf takes no text that is not UTF-8; the peer loses its session, nobody else
+// anything.
+TEST_F(CoordinatorTest, BrokenBytesInAMessageEndThatSessionOnly) {
+  FakeAgent good(Channel());
+  ASSERT_TRUE(good.Write(FakeAgent::Hello("good", NewUlid(clock_.WallNow()))));
+  ASSERT_TRUE(good.Read().has_welcome());
+  FakeAgent bad(Channel());
+  v1::AgentMessage hello = FakeAgent::Hello("bad", NewUlid(clock_.WallNow()));
+  hello.mutable_hello()->mutable_inventory()->set_cpu_model("\xFF");
+  bad.Write(hello);
+  bad.Finish();
+  v1::AgentMessage heartbeat;
+  heartbeat.mutable_heartbeat()->set_number(1);
+  EXPECT_TRUE(good.Write(heartbeat));
+  EXPECT_TRUE(good.Finish().ok());
 }
 
 TEST_F(CoordinatorTest, SecondHelloEndsTheSession) {

@@ -58,7 +58,7 @@ TEST(LocalAgentTest, StopWaitsUntilTheChildIsGone) {
 
 // Case 46: a child that ignores SIGTERM.
 TEST(LocalAgentTest, ChildThatIgnoresTermIsKilledAfterTheGrace) {
-  LocalAgent agent(Shell("trap '' TERM; while :; do sleep 1000 & wait; done"));
+  LocalAgent agent(Shell("trap '' TERM; exec sleep 1000"));
   ASSERT_TRUE(agent.Start().ok());
   ASSERT_TRUE(Eventually([&] { return agent.pid() > 0; }));
   const pid_t pid = agent.pid();

@@ -294,7 +294,8 @@ TEST_P(StoreConformanceTest, ImportReplacesAnOpenOrCancelledCellButNoOther) {
   EXPECT_EQ(reader().GetCell(kRunA, 2)->cell.counted_attempt, "n2");
   EXPECT_EQ(reader().GetCell(kRunA, 3)->cell.counted_attempt, "n3");
   // At most one attempt of a cell is counted: cell 1 kept its own.
-  for (const AttemptRow& attempt : *reader().ListAttempts(kRunA, 1)) {
+  const std::vector<AttemptRow> attempts = reader().ListAttempts(kRunA, 1).value();
+  for (const AttemptRow& attempt : attempts) {
     EXPECT_EQ(attempt.counted, attempt.id == kRunA + "-a1") << attempt.id;
   }
 }
