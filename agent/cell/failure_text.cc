@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "common/runner_protocol/failure_message.h"
 #include "common/runner_protocol/records.h"
 #include "common/text/utf8.h"
 
@@ -73,7 +74,8 @@ std::string Lower(std::string_view text) {
 
 // The line around `at`, fit for a sentence.
 std::string LineAt(std::string_view text, size_t at) {
-  constexpr size_t kWidth = 300;
+  // Leaves room for a hint within kMaxFailureMessageBytes.
+  constexpr size_t kWidth = 150;
   const size_t before = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
   const size_t start = before == std::string_view::npos ? 0 : before + 1;
   const size_t end = std::min(text.find('\n', at), text.size());
@@ -89,8 +91,8 @@ std::string LastLine(std::string_view text) {
   return text.empty() ? std::string() : LineAt(text, text.size() - 1);
 }
 
-Diagnosis Crash(std::string message) {
-  return {Outcome::kFail, reason::kCrash, std::move(message)};
+Diagnosis Crash(std::string_view message) {
+  return {Outcome::kFail, reason::kCrash, ShortMessage(message)};
 }
 
 }  // namespace
@@ -100,7 +102,7 @@ std::optional<Diagnosis> DiagnoseText(std::string_view log_tail) {
   const auto diagnosis = [&](const Pattern& pattern, size_t at) {
     std::string message = "the runner said: " + LineAt(log_tail, at);
     if (!pattern.hint.empty()) message += fmt::format(" ({})", pattern.hint);
-    return Diagnosis{pattern.outcome, pattern.reason, std::move(message)};
+    return Diagnosis{pattern.outcome, pattern.reason, ShortMessage(message)};
   };
   for (const Pattern& pattern : kPatterns) {
     if (const size_t at = lower.find(pattern.text); at != std::string::npos) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 
+#include "common/runner_protocol/failure_message.h"
 #include "common/runner_protocol/records.h"
 #include "common/text/utf8.h"
 
@@ -13,7 +14,6 @@ namespace assay {
 namespace {
 
 constexpr size_t kMostDroppedNames = 8;
-constexpr size_t kMostMessageBytes = 4 << 10;
 
 constexpr std::array kReasons = {reason::kOutOfMemory,      reason::kCrash,
                                  reason::kBadOutput,        reason::kNonFiniteLoss,
@@ -33,11 +33,7 @@ std::string_view KnownReason(std::string_view text, std::string_view otherwise) 
   return found == kReasons.end() ? otherwise : *found;
 }
 
-std::string Sentence(std::string_view text) {
-  std::string line = ScrubForTerminal(text.substr(0, Utf8Boundary(text, kMostMessageBytes)));
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  return line;
-}
+std::string Sentence(std::string_view text) { return ScrubForTerminal(ShortMessage(text)); }
 
 std::string_view DefaultReason(Outcome outcome) {
   if (outcome == Outcome::kMemLimit) return reason::kOutOfMemory;
@@ -138,7 +134,9 @@ Diagnosis AbortDiagnosis(const AbortOrder& order) {
 std::string SilenceMessage(double seconds, const std::string& phase, size_t world_size) {
   std::string message = fmt::format("no sign of life from the runner for {:g} s", seconds);
   if (!phase.empty()) message += fmt::format(" in phase {}", phase);
-  if (world_size > 1) {
+  if (world_size == 1) {
+    message += "; where a step takes that long, raise limits.no_step_seconds";
+  } else {
     message +=
         "; a collective that hangs at once is often peer-to-peer traffic that board or driver "
         "break: try NCCL_P2P_DISABLE=1, and look at PCIe ACS and the IOMMU";

@@ -7,8 +7,10 @@
 //   {"record":"result","outcome":"ok|mem_limit|fail|unsupported","reason":"","message":"",
 //    "fields":{"throughput":812.5,...}}         exactly one, the last
 //
-// Every record counts as a sign of life; a runner writes progress at least every five seconds from
-// the first step on. Fields are those of catalog/fields.yaml whose source is `runner`; others are
+// Every record counts as a sign of life. Progress follows a finished step and nothing else, so that
+// it cannot come from a runner that hangs: a silence as long as one step is no fault, and
+// limits.no_step_seconds (120 by default) must be longer than the longest step, the first among them,
+// which searches for algorithms. On a CPU a large batch takes minutes a step. Fields are those of catalog/fields.yaml whose source is `runner`; others are
 // dropped with a warning. A non-finite number is written as null (not known). Lines over 1 MiB, bytes
 // that are not UTF-8 and anything that is not such an object make the outcome `fail`, `bad_output`.
 //

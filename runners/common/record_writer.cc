@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "common/runner_protocol/failure_message.h"
 #include "common/runner_protocol/records.h"
 #include "runners/common/bad_input.h"
 #include "runners/common/cell_reader.h"
@@ -15,8 +16,6 @@
 
 namespace assay {
 namespace {
-
-constexpr size_t kMaxMessageBytes = 16384;
 
 // True when all of `line` was taken. A partial write goes on: a pipe takes a line over 4 KiB in
 // pieces.
@@ -107,7 +106,7 @@ void RecordWriter::Result(const RunnerResult& result) {
   Write({{"record", record::kResult},
          {"outcome", result.outcome},
          {"reason", result.reason},
-         {"message", result.message.substr(0, kMaxMessageBytes)},
+         {"message", ShortMessage(result.message)},
          {"fields", result.fields}},
         /*last=*/true);
 }

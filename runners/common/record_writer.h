@@ -53,8 +53,8 @@ class RecordWriter {
   // Throttled: call it after every step. `seconds_left` is by the stopping rule's cap, 0 while not
   // known. The same holds for `throughput`, in samples of the whole gang a second.
   void Progress(uint64_t step, double throughput, double seconds_left);
-  // The last record: what comes after it, a second result too, is dropped. The message is cut at
-  // 16 KiB, to keep the line under the protocol's limit.
+  // The last record: what comes after it, a second result too, is dropped. The message is made
+  // short (common/runner_protocol/failure_message.h).
   void Result(const RunnerResult& result);
 
   // For the simulator, which breaks the protocol on purpose.

@@ -38,6 +38,7 @@ int RunCell(const RunnerOptions& options, int64_t main_at_boot_ns, Runner& runne
   } catch (const BadInput&) {
     throw;
   } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", runner.Name().c_str(), error.what());
     result = {"fail", "runner_error", error.what(), nlohmann::json::object()};
   }
   if (!result.fields.is_object()) result.fields = nlohmann::json::object();

@@ -79,6 +79,12 @@ TEST(DiagnoseText, QuotesTheLineThatSaysItAndNoControlCharacters) {
   EXPECT_EQ(d.message.find('\x1b'), std::string::npos);
 }
 
+TEST(DiagnoseText, AHintSurvivesALongLine) {
+  const Diagnosis d = Text("uncorrectable ECC error " + std::string(500, 'x'));
+  EXPECT_LE(d.message.size(), 300u);
+  EXPECT_THAT(d.message, HasSubstr("distrust earlier results"));
+}
+
 TEST(DiagnoseText, SurvivesAnyBytes) {
   EXPECT_FALSE(DiagnoseText("").has_value());
   EXPECT_FALSE(DiagnoseText(std::string(20000, '\xff')).has_value());
