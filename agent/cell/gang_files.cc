@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -34,10 +35,13 @@ std::string ReadText(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::string BootId() {
+// The boot, and the process namespace: a container started anew has the host's boot id and sees
+// other processes under the same numbers.
+std::string KernelId() {
   std::string id = ReadText("/proc/sys/kernel/random/boot_id");
   while (!id.empty() && id.back() == '\n') id.pop_back();
-  return id;
+  std::error_code error;
+  return id + " " + fs::read_symlink("/proc/self/ns/pid", error).string();
 }
 
 // Names sort by time, since ids are ULIDs.
@@ -53,28 +57,38 @@ void Prune(const fs::path& dir) {
   for (const fs::path& file : files) fs::remove(file, error);
 }
 
-// pid and start time of each recorded leader; nothing for a file of another boot or a broken one.
-std::set<std::pair<pid_t, uint64_t>> RecordedPids(const fs::path& file) {
-  std::set<std::pair<pid_t, uint64_t>> pids;
+using Leaders = std::set<std::pair<pid_t, uint64_t>>;
+
+// pid and start time of each recorded leader, none for a file of another boot; nothing for a broken
+// file.
+std::optional<Leaders> RecordedPids(const fs::path& file) {
+  Leaders pids;
   try {
     const nlohmann::json json = nlohmann::json::parse(ReadText(file));
-    if (json.at("boot_id").get<std::string>() != BootId()) return {};
+    if (json.at("boot_id").get<std::string>() != KernelId()) return pids;
     for (const auto& item : json.at("pids")) {
       pids.emplace(item.at(0).get<pid_t>(), item.at(1).get<uint64_t>());
     }
   } catch (const std::exception& error) {
     spdlog::warn("cannot read {}: {}", file.string(), error.what());
+    return std::nullopt;
   }
   return pids;
 }
 
-// Living processes of one former gang.
-std::vector<pid_t> FormerMembers(const std::string& attempt,
-                                 const std::set<std::pair<pid_t, uint64_t>>& leaders) {
-  const std::vector<ProcessEntry> table = ReadProcessTable();
+struct FormerProcesses {
   std::vector<pid_t> members;
+  // A process in the session of a leader that is gone, without a mark: most likely the gang's, but
+  // its number may have been given to another since, so it is not killed.
+  bool doubtful = false;
+};
+
+// Living processes of one former gang.
+FormerProcesses FindFormer(const std::string& attempt, const Leaders& leaders) {
+  const std::vector<ProcessEntry> table = ReadProcessTable();
+  FormerProcesses found;
   for (const ProcessEntry& entry : table) {
-    if (entry.state == 'Z' || entry.pid == ::getpid()) continue;
+    if (!entry.Living() || entry.pid == ::getpid()) continue;
     const bool leader = leaders.contains({entry.pid, entry.start_ticks});
     // A session id stays taken while a process is in it, so with the leader's start time it is
     // sure; without the leader the mark has to say it.
@@ -82,9 +96,15 @@ std::vector<pid_t> FormerMembers(const std::string& attempt,
       return e.pid == entry.session && leaders.contains({e.pid, e.start_ticks});
     });
     const std::string mark = EnvironmentOf(entry.pid, kMarkVariable).value_or("");
-    if (leader || in_session || mark.starts_with(attempt + "/")) members.push_back(entry.pid);
+    if (leader || in_session || mark.starts_with(attempt + "/")) {
+      found.members.push_back(entry.pid);
+    } else if (mark.empty()) {
+      found.doubtful |= std::any_of(leaders.begin(), leaders.end(), [&](const auto& recorded) {
+        return recorded.first == entry.session && recorded.second <= entry.start_ticks;
+      });
+    }
   }
-  return members;
+  return found;
 }
 
 void WaitGone(pid_t pid, BootTime deadline) {
@@ -127,7 +147,7 @@ absl::Status GangFiles::RecordPids(const std::string& attempt, const std::vector
     if (const auto entry = ReadProcess(pid)) list.push_back({pid, entry->start_ticks});
   }
   return WriteFileAtomically(fmt::format("{}/gangs/{}.json", state_dir_, attempt),
-                             nlohmann::json{{"boot_id", BootId()}, {"pids", list}}.dump());
+                             nlohmann::json{{"boot_id", KernelId()}, {"pids", list}}.dump());
 }
 
 void GangFiles::ForgetPids(const std::string& attempt) {
@@ -135,26 +155,39 @@ void GangFiles::ForgetPids(const std::string& attempt) {
   fs::remove(fmt::format("{}/gangs/{}.json", state_dir_, attempt), ignored);
 }
 
-size_t GangFiles::KillFormerGangs(std::chrono::milliseconds limit) {
+FormerGangs GangFiles::KillFormerGangs(std::chrono::milliseconds limit) {
   const BootTime deadline = BootClock::now() + limit;
-  size_t killed = 0;
+  const std::string kernel_path = state_dir_ + "/kernel";
+  FormerGangs former;
+  former.all_ended = ReadText(kernel_path) == KernelId();
   std::error_code error;
+  std::vector<fs::path> files;
   for (fs::directory_iterator it(state_dir_ + "/gangs", error), end; !error && it != end;
        it.increment(error)) {
-    if (it->path().extension() != ".json") continue;
-    const std::string attempt = it->path().stem().string();
-    const auto leaders = RecordedPids(it->path());
-    // A process may fork between the look and the kill: look until there is nothing.
-    for (std::vector<pid_t> members = FormerMembers(attempt, leaders);
-         !members.empty() && BootClock::now() < deadline;
-         members = FormerMembers(attempt, leaders)) {
-      for (const pid_t pid : members) ::kill(pid, SIGKILL);
-      for (const pid_t pid : members) WaitGone(pid, deadline);
-      killed += members.size();
-    }
-    ForgetPids(attempt);
+    if (it->path().extension() == ".json") files.push_back(it->path());
   }
-  return killed;
+  if (error) former.all_ended = false;
+  const bool same_kernel = former.all_ended;
+  for (const fs::path& file : files) {
+    const std::string attempt = file.stem().string();
+    const std::optional<Leaders> recorded = RecordedPids(file);
+    const Leaders leaders = recorded.value_or(Leaders{});
+    // A process may fork between the look and the kill: look until there is nothing.
+    FormerProcesses found = FindFormer(attempt, leaders);
+    for (; !found.members.empty() && BootClock::now() < deadline;
+         found = FindFormer(attempt, leaders)) {
+      for (const pid_t pid : found.members) ::kill(pid, SIGKILL);
+      for (const pid_t pid : found.members) WaitGone(pid, deadline);
+      former.killed += found.members.size();
+    }
+    // A gang that may live is looked for again by the next agent, which must not vouch for it
+    // either; that of another boot is surely gone.
+    const bool ended = recorded.has_value() && found.members.empty() && !found.doubtful;
+    if (!ended) former.all_ended = false;
+    if (ended || !same_kernel) ForgetPids(attempt);
+  }
+  if (!WriteFileAtomically(kernel_path, KernelId()).ok()) former.all_ended = false;
+  return former;
 }
 
 absl::Status GangFiles::CheckDiskSpace() const {

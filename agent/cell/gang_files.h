@@ -3,6 +3,7 @@
 //   STATE/cells/ATTEMPT.rankN.json  the cell file of a rank (0600); kept, for `assay reproduce`
 //   STATE/logs/ATTEMPT.rankN.log    its output
 //   STATE/gangs/ATTEMPT.json        {"pids":[[pid,start_ticks],...],"boot_id":"..."} while it runs
+//   STATE/kernel                    the boot and the process namespace that the above are of
 //
 // Owner: GangHost. Thread rule: one thread.
 #ifndef ASSAY_AGENT_CELL_GANG_FILES_H_
@@ -19,6 +20,15 @@
 #include "common/runner_protocol/cell_file.h"
 
 namespace assay {
+
+// What KillFormerGangs found.
+struct FormerGangs {
+  size_t killed = 0;
+  // True when this agent can vouch that nothing of former gangs of this folder runs: it was used in
+  // this boot and process namespace before, and every process was seen ended. Without that it is
+  // another folder's agent, or processes that this one cannot see, that may have left something.
+  bool all_ended = false;
+};
 
 class GangFiles {
  public:
@@ -37,8 +47,8 @@ class GangFiles {
 
   // Ends every process of the gangs of a former, killed agent: those recorded (pid and start time
   // both right), their sessions, and whatever carries an attempt's mark. Waits for them at most
-  // `limit`. Returns how many there were.
-  size_t KillFormerGangs(std::chrono::milliseconds limit);
+  // `limit`.
+  FormerGangs KillFormerGangs(std::chrono::milliseconds limit);
 
   // FailedPrecondition with the free size when a gang could not write its files.
   absl::Status CheckDiskSpace() const;

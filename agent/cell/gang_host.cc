@@ -43,8 +43,10 @@ GangHost::~GangHost() {
 
 absl::Status GangHost::Open() {
   ASSAY_RETURN_IF_ERROR(files_.Open());
-  if (const size_t killed = files_.KillFormerGangs(kFormerGangsLimit); killed > 0) {
-    spdlog::warn("ended {} processes that a killed agent had left behind", killed);
+  const FormerGangs former = files_.KillFormerGangs(kFormerGangsLimit);
+  former_gangs_ended_ = former.all_ended;
+  if (former.killed > 0) {
+    spdlog::warn("ended {} processes that a killed agent had left behind", former.killed);
   }
   return absl::OkStatus();
 }

@@ -62,6 +62,8 @@ class GangHost {
 
   std::vector<std::string> HeldAttempts() const { return machine_.HeldAttempts(); }
   bool draining() const { return machine_.draining(); }
+  // After Open: nothing of a killed agent's gangs is left, as far as this agent can know.
+  bool former_gangs_ended() const { return former_gangs_ended_; }
   // True when nothing is held, and no process of any gang is left.
   bool Idle() const { return held_.empty(); }
 
@@ -97,6 +99,7 @@ class GangHost {
   GangHostOptions options_;
   GangFiles files_;
   GangMachine machine_;
+  bool former_gangs_ended_ = false;
   std::vector<Device> devices_;
   std::chrono::nanoseconds lifeline_{std::chrono::seconds(10)};
   std::map<std::string, std::unique_ptr<HeldGang>> held_;

@@ -18,6 +18,18 @@ namespace {
 // A sweep waits for SIGCHLD; this only covers an exit whose signal went elsewhere.
 constexpr std::chrono::milliseconds kCheckAgain{100};
 
+// A look at one child without reading the table of processes, which takes milliseconds where many
+// run.
+enum class Children { kNone, kAllRun, kZombie };
+Children LookAtChildren(pid_t* zombie) {
+  siginfo_t info{};
+  if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+    return errno == ECHILD ? Children::kNone : Children::kAllRun;
+  }
+  *zombie = info.si_pid;
+  return info.si_pid == 0 ? Children::kAllRun : Children::kZombie;
+}
+
 }  // namespace
 
 std::vector<pid_t> MembersOfTree(const std::vector<ProcessEntry>& table, pid_t self, pid_t leader,
@@ -50,13 +62,15 @@ std::vector<pid_t> MembersOfTree(const std::vector<ProcessEntry>& table, pid_t s
   }
   std::set<pid_t> seen;
   std::vector<pid_t> members;
-  std::map<pid_t, char> state;
-  for (const ProcessEntry& entry : table) state[entry.pid] = entry.state;
+  std::set<pid_t> living;
+  for (const ProcessEntry& entry : table) {
+    if (entry.Living()) living.insert(entry.pid);
+  }
   while (!stack.empty()) {
     const pid_t pid = stack.back();
     stack.pop_back();
     if (!seen.insert(pid).second) continue;
-    if (pid != leader && state[pid] != 'Z' && state[pid] != 'X') members.push_back(pid);
+    if (pid != leader && living.contains(pid)) members.push_back(pid);
     const auto below = children.equal_range(pid);
     for (auto it = below.first; it != below.second; ++it) stack.push_back(it->second->pid);
   }
@@ -100,8 +114,12 @@ void OrphanReaper::OnSignal() {
   signalfd_siginfo info;
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
   }
-  ReapZombies(ReadProcessTable());
-  if (!pending_.empty()) Check();
+  if (!pending_.empty()) return Check();
+  pid_t zombie = 0;
+  // A leader is reaped by its ChildProcess, whose sweep looks at everything.
+  if (LookAtChildren(&zombie) == Children::kZombie && !marks_.contains(zombie)) {
+    ReapZombies(ReadProcessTable());
+  }
 }
 
 void OrphanReaper::ReapZombies(const std::vector<ProcessEntry>& table) {
@@ -116,7 +134,11 @@ void OrphanReaper::ReapZombies(const std::vector<ProcessEntry>& table) {
 }
 
 void OrphanReaper::Check() {
-  const std::vector<ProcessEntry> table = ReadProcessTable();
+  // Without any child there is no descendant either: an orphan becomes ours at once.
+  pid_t zombie = 0;
+  const bool childless = LookAtChildren(&zombie) == Children::kNone;
+  const std::vector<ProcessEntry> table =
+      childless ? std::vector<ProcessEntry>() : ReadProcessTable();
   ReapZombies(table);
   std::vector<std::pair<std::function<void(size_t)>, size_t>> finished;
   for (auto it = pending_.begin(); it != pending_.end();) {

@@ -3,10 +3,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
-#include <sstream>
 
 #include "agent/process/unique_fd.h"
 
@@ -34,12 +34,28 @@ std::optional<ProcessEntry> ParseProcStat(std::string_view text) {
   const auto number = std::from_chars(text.data(), text.data() + text.size(), entry.pid);
   const size_t end = text.rfind(')');
   if (number.ec != std::errc() || end == std::string_view::npos) return std::nullopt;
-  std::istringstream fields{std::string(text.substr(end + 1))};
-  fields >> entry.state >> entry.parent >> entry.group >> entry.session;
-  std::string skipped;
-  for (int i = 7; i <= 21; ++i) fields >> skipped;
-  fields >> entry.start_ticks;
-  if (!fields) return std::nullopt;
+  // Fields 3 to 22 of proc(5): state, parent, group, session, ..., start time.
+  text.remove_prefix(end + 1);
+  const auto next = [&text]() -> std::string_view {
+    const size_t begin = std::min(text.find_first_not_of(' '), text.size());
+    const size_t stop = std::min(text.find_first_of(" \n", begin), text.size());
+    const std::string_view field = text.substr(begin, stop - begin);
+    text.remove_prefix(stop);
+    return field;
+  };
+  const auto to_number = [](std::string_view field, auto& value) {
+    return std::from_chars(field.data(), field.data() + field.size(), value).ec == std::errc();
+  };
+  const std::string_view state = next();
+  if (state.size() != 1) return std::nullopt;
+  entry.state = state[0];
+  for (pid_t* value : {&entry.parent, &entry.group, &entry.session}) {
+    if (!to_number(next(), *value)) return std::nullopt;
+  }
+  for (int i = 7; i <= 19; ++i) next();
+  if (!to_number(next(), entry.threads)) return std::nullopt;
+  next();
+  if (!to_number(next(), entry.start_ticks)) return std::nullopt;
   return entry;
 }
 

@@ -21,6 +21,10 @@ struct ProcessEntry {
   pid_t session = 0;
   char state = '?';
   uint64_t start_ticks = 0;  // since boot; with the pid it names a process for good
+  int threads = 1;
+  // A process whose first thread has ended shows as a zombie for as long as another one lives, say
+  // in a call of a driver.
+  bool Living() const { return state != 'X' && (state != 'Z' || threads > 1); }
 };
 
 // Text of /proc/PID/stat; nullopt for anything else. The command's name may hold blanks, brackets

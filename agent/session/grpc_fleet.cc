@@ -34,6 +34,7 @@ void Fill(const Hello& hello, v1::AgentMessage* out) {
   for (const std::string& attempt : hello.held_attempts) to->add_held_attempts(attempt);
   for (const std::string& attempt : hello.spooled_attempts) to->add_spooled_attempts(attempt);
   to->set_draining(hello.draining);
+  to->set_former_gangs_ended(hello.former_gangs_ended);
 }
 
 void Fill(const Heartbeat& heartbeat, v1::AgentMessage* out) {

@@ -19,6 +19,7 @@ struct Hello {
   std::vector<std::string> held_attempts;
   std::vector<std::string> spooled_attempts;
   bool draining = false;
+  bool former_gangs_ended = false;
 };
 
 struct Heartbeat {

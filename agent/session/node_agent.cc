@@ -196,7 +196,8 @@ void NodeAgent::Apply(const session_action::Close&) {
 
 void NodeAgent::Apply(const session_action::SendHello&) {
   Queue(Hello{static_cast<uint32_t>(kFleetProtocol), options_.instance, inventory_,
-              host_.HeldAttempts(), spool_->Attempts(), host_.draining()});
+              host_.HeldAttempts(), spool_->Attempts(), host_.draining(),
+              host_.former_gangs_ended()});
 }
 
 void NodeAgent::Apply(const session_action::SendHeartbeat& action) {

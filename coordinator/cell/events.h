@@ -77,6 +77,7 @@ struct AgentHello {
   std::vector<std::string> held_attempts;
   std::vector<std::string> spooled_attempts;
   bool draining = false;
+  bool former_gangs_ended = false;
 };
 
 // The stream ended, for whatever reason. Posted once for each session that said hello.

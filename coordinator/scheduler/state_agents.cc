@@ -87,9 +87,10 @@ void CoordinatorState::Impl::SetInventory(Node& node, NodeInventory inventory) {
 }
 
 // Gangs that the agent knows nothing of any more are settled; returns what it holds and must kill.
+// `vouched`: what a former instance ran is over. Else its runners have until their lifeline.
 std::vector<std::string> CoordinatorState::Impl::ReconcileHello(Node& node,
                                                                 const event::AgentHello& e,
-                                                                bool same_instance) {
+                                                                bool same_instance, bool vouched) {
   std::vector<std::string> unknown;
   for (const std::string& attempt : e.held_attempts) {
     const auto it = gangs_.find(attempt);
@@ -117,10 +118,12 @@ std::vector<std::string> CoordinatorState::Impl::ReconcileHello(Node& node,
       part.gone_at.reset();
       if (gang.phase == GangPhase::kEnding) AbortGang(gang, std::nullopt);
     } else if (!part.spooled && !part.Settled()) {
-      if (same_instance) {
-        GonePart(gang, part, "its agent holds it no longer");
+      // A wait goes on through a later session: it is for runners of an instance before this one.
+      if (vouched || (same_instance && !part.gone_at.has_value())) {
+        GonePart(gang, part,
+                 same_instance ? "its agent holds it no longer" : "its agent was started anew");
         FinishIfSettled(attempt);
-      } else {
+      } else if (!part.gone_at.has_value()) {
         part.gone_at = now_ + times_.lifeline + times_.kill_grace;
       }
     }
@@ -140,6 +143,10 @@ void CoordinatorState::Impl::On(const event::AgentHello& e) {
   }
   Node& node = fleet_.Get(e.inventory.node);
   const bool same_instance = node.instance == e.instance;
+  // Only for the machine and the boot on which the former instance ran its gangs.
+  const bool vouched = e.former_gangs_ended && !e.inventory.boot_id.empty() &&
+                       node.machine_id == e.inventory.machine_id &&
+                       node.boot_id == e.inventory.boot_id;
   if (node.Up() && node.session != e.session) CloseNow(node.session);
   fleet_.Attach(node, e.session);
   node.seen = true;
@@ -168,7 +175,7 @@ void CoordinatorState::Impl::On(const event::AgentHello& e) {
   welcome.kill_grace_seconds = Seconds(times_.kill_grace);
   // The Welcome goes before any Abort that the reconciling sends.
   const size_t place = fresh_.size();
-  welcome.unknown_attempts = ReconcileHello(node, e, same_instance);
+  welcome.unknown_attempts = ReconcileHello(node, e, same_instance, vouched);
   fresh_.insert(fresh_.begin() + static_cast<std::ptrdiff_t>(place),
                 Held{0, SendToAgent{e.session, std::move(welcome), 0}});
   if (node.user_draining) Send(e.session, message::Drain{true});

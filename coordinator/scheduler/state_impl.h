@@ -64,7 +64,7 @@ class CoordinatorState::Impl {
   void On(const event::Leave& e);
   std::optional<message::Refuse> RefusalOf(const event::AgentHello& e) const;
   std::vector<std::string> ReconcileHello(Node& node, const event::AgentHello& e,
-                                          bool same_instance);
+                                          bool same_instance, bool vouched);
   void SetInventory(Node& node, NodeInventory inventory);
   void LoseSession(Node& node);
   void CheckNode(Node& node);

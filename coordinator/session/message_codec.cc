@@ -38,6 +38,7 @@ event::AgentHello HelloOf(SessionHandle session, const std::string& peer, const 
   event.held_attempts = Names(hello.held_attempts());
   event.spooled_attempts = Names(hello.spooled_attempts());
   event.draining = hello.draining();
+  event.former_gangs_ended = hello.former_gangs_ended();
   return event;
 }
 

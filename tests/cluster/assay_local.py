@@ -82,9 +82,9 @@ class Local:
             found.append((int(entry), " ".join(words).strip()))
         return found
 
-    def assay(self, *words, timeout=120, check=None, env=None):
-        done = subprocess.run([str(self.bin / "assay"), *map(str, words)], capture_output=True,
-                              text=True, timeout=timeout, cwd=self.dir,
+    def assay(self, *words, timeout=120, check=None, env=None, stdout=subprocess.PIPE):
+        done = subprocess.run([str(self.bin / "assay"), *map(str, words)], stdout=stdout,
+                              stderr=subprocess.PIPE, text=True, timeout=timeout, cwd=self.dir,
                               env={**self.env, **(env or {})}, stdin=subprocess.DEVNULL)
         if check is not None and done.returncode != check:
             raise AssertionError(f"assay {' '.join(map(str, words))}: exit {done.returncode}, not "
@@ -99,6 +99,11 @@ class Local:
 
     def results(self, run="last"):
         return json.loads(self.assay("results", run, "--format", "json", check=0).stdout)
+
+    def state_log(self, program):
+        """Where a program that the test starts itself may write; `logs` shows it."""
+        self.state.mkdir(mode=0o700, exist_ok=True)
+        return self.state / f"{program}.log"
 
     def matrix(self, text, name="m.yaml"):
         path = self.dir / name

@@ -445,6 +445,10 @@ TEST_F(NodeAgentTest, ANewAgentEndsWhatAKilledOneLeftBehind) {
   StartAgent();
   EXPECT_EQ(Alive("01OLD"), 0u);
   EXPECT_TRUE(fs::is_empty(dir_ + "/state/gangs"));
+  // The first agent of a folder knows of no other that may have run under this node's name.
+  EXPECT_FALSE(Sent<Hello>().back().former_gangs_ended);
+  GangFiles next(dir_ + "/state");
+  EXPECT_TRUE(next.KillFormerGangs(std::chrono::milliseconds(100)).all_ended);
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -13,6 +15,7 @@
 #include "agent/cell/endpoint.h"
 #include "agent/cell/gang_files.h"
 #include "agent/cell/runner_environment.h"
+#include "agent/process/process_table.h"
 
 namespace assay {
 namespace {
@@ -145,8 +148,77 @@ TEST_F(NodeResourcesTest, ABrokenRecordOfAFormerGangKillsNobody) {
   std::ofstream(dir_ + "/gangs/01A.json") << "{\"pids\":";
   std::ofstream(dir_ + "/gangs/01B.json")
       << "{\"boot_id\":\"another boot\",\"pids\":[[" << ::getppid() << ",1]]}";
-  EXPECT_EQ(files.KillFormerGangs(std::chrono::milliseconds(100)), 0u);
+  EXPECT_EQ(files.KillFormerGangs(std::chrono::milliseconds(100)).killed, 0u);
   EXPECT_TRUE(fs::is_empty(dir_ + "/gangs"));
+}
+
+// A process in a session of its own, with that environment.
+pid_t StartSleeper(const char* variable) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::setsid();
+    const char* const argv[] = {"sleep", "100", nullptr};
+    const char* const envp[] = {variable, nullptr};
+    ::execve("/bin/sleep", const_cast<char* const*>(argv), const_cast<char* const*>(envp));
+    ::_exit(127);
+  }
+  while (!EnvironmentOf(pid, "ASSAY_ATTEMPT") && !EnvironmentOf(pid, "NO_MARK")) ::usleep(1000);
+  return pid;
+}
+
+constexpr std::chrono::seconds kEnough{10};
+
+TEST_F(NodeResourcesTest, AnAgentVouchesForAFolderThatWasUsedInThisBootOnly) {
+  GangFiles files(dir_);
+  ASSERT_TRUE(files.Open().ok());
+  EXPECT_FALSE(files.KillFormerGangs(kEnough).all_ended);
+  EXPECT_TRUE(files.KillFormerGangs(kEnough).all_ended);
+  std::ofstream(dir_ + "/kernel") << "another boot pid:[1]";
+  EXPECT_FALSE(files.KillFormerGangs(kEnough).all_ended);
+}
+
+TEST_F(NodeResourcesTest, AProcessThatWasNotSeenEndedIsNotVouchedForAndLookedForAgain) {
+  GangFiles files(dir_);
+  ASSERT_TRUE(files.Open().ok());
+  files.KillFormerGangs(kEnough);
+  const pid_t pid = StartSleeper("ASSAY_ATTEMPT=01A/0");
+  ASSERT_TRUE(files.RecordPids("01A", {}).ok());
+  const FormerGangs none_in_time = files.KillFormerGangs(std::chrono::milliseconds(0));
+  EXPECT_FALSE(none_in_time.all_ended);
+  const FormerGangs former = files.KillFormerGangs(kEnough);
+  EXPECT_EQ(former.killed, 1u);
+  EXPECT_TRUE(former.all_ended);
+  EXPECT_EQ(::waitpid(pid, nullptr, 0), pid);
+  EXPECT_TRUE(fs::is_empty(dir_ + "/gangs"));
+}
+
+TEST_F(NodeResourcesTest, AnUnmarkedProcessInTheSessionOfADeadLeaderIsNeitherKilledNorVouchedFor) {
+  GangFiles files(dir_);
+  ASSERT_TRUE(files.Open().ok());
+  files.KillFormerGangs(kEnough);
+  // The leader of the session that this process is in, as if it had ended: another start time.
+  const pid_t pid = StartSleeper("NO_MARK=1");
+  const std::string kernel = [&] {
+    std::ifstream in(dir_ + "/kernel");
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  }();
+  std::ofstream(dir_ + "/gangs/01A.json")
+      << nlohmann::json{{"boot_id", kernel}, {"pids", {{pid, 1}}}}.dump();
+  const FormerGangs former = files.KillFormerGangs(std::chrono::milliseconds(100));
+  EXPECT_EQ(former.killed, 0u);
+  EXPECT_FALSE(former.all_ended);
+  EXPECT_EQ(::kill(pid, SIGKILL), 0);
+  EXPECT_EQ(::waitpid(pid, nullptr, 0), pid);
+  EXPECT_TRUE(files.KillFormerGangs(std::chrono::milliseconds(100)).all_ended);
+}
+
+TEST_F(NodeResourcesTest, ABrokenRecordOfThisBootIsNotVouchedFor) {
+  GangFiles files(dir_);
+  ASSERT_TRUE(files.Open().ok());
+  files.KillFormerGangs(kEnough);
+  std::ofstream(dir_ + "/gangs/01A.json") << "{\"pids\":";
+  EXPECT_FALSE(files.KillFormerGangs(std::chrono::milliseconds(100)).all_ended);
+  EXPECT_FALSE(files.KillFormerGangs(std::chrono::milliseconds(100)).all_ended);
 }
 
 TEST_F(NodeResourcesTest, ReadsTheOomKillsOfItsCgroup) {

@@ -27,6 +27,19 @@ TEST(ParseProcStat, RefusesAnythingElse) {
   EXPECT_FALSE(ParseProcStat("42 (y) R 1 2").has_value());
 }
 
+TEST(ProcessEntry, AProcessLivesAsLongAsAnyOfItsThreads) {
+  const auto state = [](const char* letter, const char* threads) {
+    return ParseProcStat(std::string("42 (a) ") + letter +
+                         " 7 8 9 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 " + threads +
+                         " 0 98765 1000 20\n")
+        ->Living();
+  };
+  EXPECT_TRUE(state("S", "1"));
+  EXPECT_FALSE(state("Z", "1"));
+  EXPECT_TRUE(state("Z", "2"));  // the first thread has ended, another is in a driver
+  EXPECT_FALSE(state("X", "1"));
+}
+
 TEST(ReadProcessTable, HoldsThisProcessWithItsParent) {
   const auto table = ReadProcessTable();
   const auto self = std::find_if(table.begin(), table.end(),

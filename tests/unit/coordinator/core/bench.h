@@ -140,6 +140,7 @@ class Bench {
     hello.inventory = std::move(inventory);
     hello.held_attempts = held_attempts;
     hello.spooled_attempts = std::move(spooled);
+    hello.former_gangs_ended = former_gangs_ended;
     held[hello.session] = std::move(held_attempts);
     Do(hello);
     return hello.session;
@@ -249,6 +250,7 @@ class Bench {
   MemoryRows rows;
   std::unique_ptr<CoordinatorState> state;
   bool auto_commit = true;
+  bool former_gangs_ended = false;  // of the next Hello
   std::deque<Persist> uncommitted;
   std::vector<SendToAgent> sends;
   std::vector<SessionHandle> closed;

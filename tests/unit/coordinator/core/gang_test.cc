@@ -390,6 +390,86 @@ TEST(Lease, NewInstanceThatDoesNotHoldTheAttemptIsWaitedForUntilItsRunnersAreDea
   EXPECT_THAT(bench.Take<message::Prepare>(second), SizeIs(1));
 }
 
+TEST(Lease, NewInstanceThatSawItsFormerGangsEndIsNotWaitedFor) {
+  Bench bench;
+  const SessionHandle first = bench.Hello(MakeNode("n1"));
+  bench.Submit({MakeSpec(0)});
+  const std::string attempt = bench.StartOn(first);
+  bench.Do(event::AgentGone{first});
+  bench.former_gangs_ended = true;
+  const SessionHandle second = bench.Hello(MakeNode("n1"), "new");
+  EXPECT_EQ(bench.rows.attempts.at(attempt).outcome, Outcome::kLost);
+  EXPECT_EQ(bench.rows.attempts.at(attempt).reason, reason::kAgentLost);
+  EXPECT_THAT(bench.Take<message::Prepare>(second), SizeIs(1));
+}
+
+TEST(Lease, NewInstanceCanVouchAfterARestartOfTheCoordinatorToo) {
+  Bench bench;
+  const SessionHandle first = bench.Hello(MakeNode("n1"));
+  bench.Submit({MakeSpec(0)});
+  const std::string attempt = bench.StartOn(first);
+  bench.Boot();
+  bench.former_gangs_ended = true;
+  const SessionHandle second = bench.Hello(MakeNode("n1"), "new");
+  EXPECT_EQ(bench.rows.attempts.at(attempt).outcome, Outcome::kLost);
+  EXPECT_THAT(bench.Take<message::Prepare>(second), SizeIs(1));
+}
+
+TEST(Lease, NewInstanceVouchesNeitherForAReportThatFollowsNorForWhatItHolds) {
+  Bench bench;
+  const SessionHandle first = bench.Hello(MakeNode("n1"));
+  const std::string run = bench.Submit({MakeSpec(0)});
+  const std::string attempt = bench.StartOn(first);
+  bench.Do(event::AgentGone{first});
+  bench.former_gangs_ended = true;
+  const SessionHandle second = bench.Hello(MakeNode("n1"), "new", {}, {attempt});
+  EXPECT_EQ(bench.rows.attempts.at(attempt).state, AttemptState::kStarted);
+  bench.Report(second, attempt);
+  EXPECT_EQ(bench.CellOf(run, 1).outcome, Outcome::kOk);
+  EXPECT_EQ(bench.AttemptsOf(run).size(), 1u);
+}
+
+// What was seen ended on one machine, or in one boot, says nothing of another.
+TEST(Lease, NewInstanceCannotVouchForAnotherMachineOrBoot) {
+  NodeInventory unknown = MakeNode("n1"), booted = MakeNode("n1"), moved = MakeNode("n1");
+  unknown.boot_id.clear();
+  booted.boot_id = "later boot";
+  moved.machine_id = "another machine";
+  for (const NodeInventory& inventory : {unknown, booted, moved}) {
+    Bench bench;
+    NodeInventory before = MakeNode("n1");
+    if (inventory.boot_id.empty()) before.boot_id.clear();
+    const SessionHandle first = bench.Hello(before);
+    bench.Submit({MakeSpec(0)});
+    const std::string attempt = bench.StartOn(first);
+    bench.Boot();
+    bench.former_gangs_ended = true;
+    const SessionHandle second = bench.Hello(inventory, "new");
+    EXPECT_THAT(bench.Take<message::Welcome>(second), SizeIs(1));
+    bench.Pass(seconds(14), {second});
+    EXPECT_EQ(bench.rows.attempts.at(attempt).state, AttemptState::kStarted);
+    bench.Pass(seconds(2), {second});
+    EXPECT_EQ(bench.rows.attempts.at(attempt).outcome, Outcome::kLost);
+  }
+}
+
+TEST(Lease, WaitForFormerRunnersGoesOnThroughAReconnectAndEndsByALaterVouch) {
+  Bench bench;
+  const SessionHandle first = bench.Hello(MakeNode("n1"));
+  bench.Submit({MakeSpec(0)});
+  const std::string attempt = bench.StartOn(first);
+  bench.Do(event::AgentGone{first});
+  const SessionHandle second = bench.Hello(MakeNode("n1"), "new");
+  bench.Do(event::AgentGone{second});
+  const SessionHandle third = bench.Hello(MakeNode("n1"), "new");
+  bench.Pass(seconds(10), {third});
+  EXPECT_EQ(bench.rows.attempts.at(attempt).state, AttemptState::kStarted);
+  bench.Do(event::AgentGone{third});
+  bench.former_gangs_ended = true;
+  bench.Hello(MakeNode("n1"), "newest");
+  EXPECT_EQ(bench.rows.attempts.at(attempt).outcome, Outcome::kLost);
+}
+
 TEST(Lease, LateReportIsStoredAcknowledgedAndNeverCounted) {
   Bench bench;
   const SessionHandle a = bench.Hello(MakeNode("n1"));

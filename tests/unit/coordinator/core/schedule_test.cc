@@ -35,6 +35,9 @@ struct SimAgent {
   std::map<uint64_t, BootTime> beats;                 // sent and not acknowledged
   uint64_t beat = 0;
   BootTime last_beat{}, lease_from{}, hello_at{};
+  bool fresh = true;          // said no Hello yet
+  bool vouches = false;       // saw all of former instances end
+  bool knows_folder = false;  // its folder was used in this boot before
   // Runners of a crashed instance, until their lifeline ends them.
   std::map<std::string, std::pair<message::Prepare, BootTime>> dying;
 };
@@ -156,6 +159,11 @@ class World {
     hello.inventory = agent.inventory;
     for (const auto& [id, job] : agent.jobs) hello.held_attempts.push_back(id);
     for (const auto& [id, report] : agent.spool) hello.spooled_attempts.push_back(id);
+    // A new instance kills what is left before its first Hello; a driver may hold a process, and
+    // then it must not vouch.
+    if (std::exchange(agent.fresh, false) && Roll(3) > 0) agent.dying.clear();
+    agent.vouches = agent.vouches || (agent.knows_folder && agent.dying.empty());
+    hello.former_gangs_ended = agent.vouches;
     agent.up.push_back(hello);
   }
 
@@ -165,6 +173,14 @@ class World {
     }
     agent.jobs.clear();
     ++agent.instance;
+    agent.fresh = true;
+    agent.vouches = false;
+    agent.knows_folder = true;
+    if (Roll(6) == 0) {  // with its machine
+      agent.inventory.boot_id += "+";
+      agent.dying.clear();
+      agent.knows_folder = false;
+    }
     Drop(agent, true);
   }
 

@@ -38,6 +38,15 @@ TEST(MessageCodecTest, EmptyMessageIsNoEvent) {
   EXPECT_FALSE(EventOf(1, "peer", v1::AgentMessage()).has_value());
 }
 
+TEST(MessageCodecTest, HelloSaysWhatTheAgentVouchesFor) {
+  v1::AgentMessage message;
+  message.mutable_hello()->set_instance("i");
+  const auto silent = std::get<event::AgentHello>(*EventOf(1, "peer", message));
+  EXPECT_FALSE(silent.former_gangs_ended);  // as from an older agent
+  message.mutable_hello()->set_former_gangs_ended(true);
+  EXPECT_TRUE(std::get<event::AgentHello>(*EventOf(1, "peer", message)).former_gangs_ended);
+}
+
 // Cases 47 and 53.
 TEST(MessageCodecTest, HostileReportIsCutScrubbedAndNeverASuccessItDidNotClaim) {
   v1::AgentMessage message;
