@@ -23,8 +23,12 @@ Lifeline::Lifeline(int fd, double seconds) : fd_(fd), seconds_(seconds) {
 }
 
 Lifeline::~Lifeline() {
-  close(stop_pipe_[1]);
+  // A byte, since the closed end alone tells nothing while a process forked in between holds it.
+  const char stop = 's';
+  while (write(stop_pipe_[1], &stop, 1) < 0 && errno == EINTR) {
+  }
   thread_.join();
+  close(stop_pipe_[1]);
   close(stop_pipe_[0]);
   close(fd_);
 }

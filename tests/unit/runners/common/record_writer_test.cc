@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -188,6 +189,37 @@ TEST(Lifeline, StopsWithItsOwner) {
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   {
     Lifeline lifeline(ends[0], 600);
+  }
+  close(ends[1]);
+}
+
+// Found by kill schedules: a runner whose data loader outlived it did not exit after its result.
+TEST(Lifeline, StopsWithItsOwnerThoughAForkedChildHoldsEveryDescriptor) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  pid_t child = 0;
+  const pid_t owner = fork();
+  if (owner == 0) {
+    {
+      Lifeline lifeline(ends[0], 600);
+      child = fork();
+      if (child == 0) {
+        alarm(20);
+        for (;;) pause();
+      }
+    }
+    kill(child, SIGKILL);
+    _exit(0);
+  }
+  bool ended = false;
+  for (int i = 0; i < 1000 && !ended; ++i) {
+    ended = waitpid(owner, nullptr, WNOHANG) == owner;
+    if (!ended) usleep(10'000);
+  }
+  EXPECT_TRUE(ended);
+  if (!ended) {
+    kill(owner, SIGKILL);
+    waitpid(owner, nullptr, 0);
   }
   close(ends[1]);
 }
