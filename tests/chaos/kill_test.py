@@ -5,10 +5,11 @@ What must hold whatever the schedule: the run goes on and ends; no finished cell
 was committed before a kill stands with the same attempt; each cell ends in exactly one state with
 one counted attempt; the same matrix never has two unfinished runs; no process is left.
 
-usage: kill_test.py BIN_DIR FIRST_SEED COUNT [--json FILE] [--seconds LIMIT] [--verbose]
+usage: kill_test.py BIN_DIR FIRST_SEED COUNT [--jobs N] [--seconds LIMIT] [--json FILE] [--verbose]
 A failing seed is printed; it gives the same schedule again (README.md).
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -168,6 +169,9 @@ class Schedule:
         runners = {pid for pid, _ in self.local.processes("assay-simulate")
                    if parent_of(pid) in agents}
         struck = sum(self.local.kill(program) for program in order)
+        if what == "runner" and not struck:  # between two cells
+            quick_wait(lambda: self.local.processes("assay-simulate"), 1, 0.001)
+            struck = self.local.kill("assay-simulate")
         if struck:
             self.kills[what] += 1
         self.say(f"killed {what}: {struck} processes, {len(self.before)} cells were stored")
@@ -191,8 +195,6 @@ class Schedule:
             quick_wait(lambda: wal_size(self.local) != size, 0.5, 0.0005)
         else:
             time.sleep(self.rng.uniform(0.05, 1.0))
-        if what == "runner":
-            quick_wait(lambda: self.local.processes("assay-simulate"), 1)
 
     # --- checking
 
@@ -287,32 +289,45 @@ def quick_wait(condition, seconds, pause=0.005):
         time.sleep(pause)
 
 
+def play(bin_dir, seed, verbose, end):
+    """The seed, its kills and what went wrong; no kills where there was no time left."""
+    if time.monotonic() > end:
+        return seed, None, ""
+    if verbose:
+        print(f"seed {seed}", flush=True)
+    schedule = Schedule(bin_dir, seed, verbose)
+    try:
+        schedule.run()
+    except Exception:  # the next seed is worth playing whatever this one met
+        return seed, schedule.kills, traceback.format_exc()
+    return seed, schedule.kills, ""
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("bin_dir")
     parser.add_argument("first", type=int)
     parser.add_argument("count", type=int)
     parser.add_argument("--json", help="file for the figures of this run")
-    parser.add_argument("--seconds", type=float, help="begin no schedule after this time")
+    parser.add_argument("--jobs", type=int, default=1, help="schedules at once")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin none after this time")
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # through the `with`s: nothing is left
     begun = time.monotonic()
     failed, kills, done = [], {name: 0 for name in VICTIMS}, 0
-    for seed in range(args.first, args.first + args.count):
-        if args.seconds and time.monotonic() - begun > args.seconds:
-            break
-        schedule = Schedule(args.bin_dir, seed, args.verbose)
-        if args.verbose:
-            print(f"seed {seed}", flush=True)
-        try:
-            schedule.run()
-        except Exception:  # the next seed is worth running whatever this one met
-            failed.append(seed)
-            print(f"seed {seed}: {traceback.format_exc()}", flush=True)
-        done += 1
-        for name, count in schedule.kills.items():
-            kills[name] += count
+    with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
+        for seed, struck, wrong in pool.map(
+                play, *zip(*((args.bin_dir, seed, args.verbose, begun + args.seconds)
+                             for seed in range(args.first, args.first + args.count)))):
+            if struck is None:
+                continue
+            done += 1
+            for name, count in struck.items():
+                kills[name] += count
+            if wrong:
+                failed.append(seed)
+                print(f"seed {seed}: {wrong}", flush=True)
     seconds = time.monotonic() - begun
     print(f"{done} schedules from seed {args.first}, {sum(kills.values())} kills, {len(failed)} "
           f"failed{': ' + str(failed) if failed else ''}, {seconds:.0f} s")
