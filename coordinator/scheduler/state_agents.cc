@@ -9,8 +9,6 @@
 namespace assay {
 namespace {
 
-double Seconds(std::chrono::nanoseconds d) { return std::chrono::duration<double>(d).count(); }
-
 bool SharesGpu(const NodeInventory& a, const NodeInventory& b) {
   for (const Device& x : a.devices) {
     for (const Device& y : b.devices) {

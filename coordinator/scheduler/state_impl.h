@@ -2,6 +2,7 @@
 #ifndef ASSAY_COORDINATOR_SCHEDULER_STATE_IMPL_H_
 #define ASSAY_COORDINATOR_SCHEDULER_STATE_IMPL_H_
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <list>
@@ -22,6 +23,10 @@
 #include "coordinator/scheduler/run.h"
 
 namespace assay {
+
+inline double Seconds(std::chrono::nanoseconds d) {
+  return std::chrono::duration<double>(d).count();
+}
 
 class CoordinatorState::Impl {
  public:

@@ -25,8 +25,6 @@ bool SelectsByName(const std::string& name, std::string_view card) {
   return one.Selects(card);
 }
 
-double Seconds(std::chrono::nanoseconds d) { return std::chrono::duration<double>(d).count(); }
-
 }  // namespace
 
 void CoordinatorState::Impl::On(const event::SubmitRun& e) {

@@ -8,12 +8,6 @@
 #include "coordinator/scheduler/state_impl.h"
 
 namespace assay {
-namespace {
-
-double Seconds(std::chrono::nanoseconds d) { return std::chrono::duration<double>(d).count(); }
-
-}  // namespace
-
 std::optional<RunView> CoordinatorState::Impl::ViewOf(std::string_view id, uint64_t since,
                                                       BootTime now) const {
   if (const Run* run = FindRun(id); run != nullptr) return MakeView(*run, since, now);
