@@ -2,7 +2,11 @@
 """Checks of the source text that no build makes: every header compiles by itself, and clang's
 thread-safety analysis finds nothing. Reads compile_commands.json of a build folder.
 
-usage: check_sources.py BUILD_DIR [--jobs N] [--tidy] [--skip DIR]...
+The sources of one folder with the same flags are compiled as one file, as the sanitized builds do,
+since most of the time goes into headers; where that fails, each by itself. A header that a source includes first is proven by the build
+to compile by itself and is not tried again.
+
+usage: check_sources.py BUILD_DIR [--jobs N] [--tidy] [--skip PREFIX]... [--only PREFIX]...
 Exit 1 with the compiler's words where something fails.
 """
 import argparse
@@ -10,6 +14,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -33,9 +38,57 @@ def flags_of(entry):
     return out
 
 
+def first_include(path):
+    """What a source includes first, or None."""
+    match = re.search(r'^#include\s+(["<][^">]+)', path.read_text(errors="replace"), re.M)
+    return match.group(1)[1:] if match and match.group(1)[0] == '"' else None
+
+
+def source_jobs(sources, root, tidy, build, common):
+    """One job a folder and set of flags; with clang-tidy, which looks at main files, one a source."""
+    if tidy:
+        return [(str(relative), ["clang-tidy-19", "-quiet", "-p", build, str(root / relative)], None)
+                for relative in sorted(sources)]
+    groups = {}
+    for relative, (flags, _) in sorted(sources.items()):
+        groups.setdefault((relative.parent, tuple(flags)), []).append(relative)
+    return [([str(member) for member in members], [CLANG, *flags, *common, "-x", "c++", "-"],
+             "".join(f'#include "{root / member}"\n' for member in members))
+            for (_, flags), members in groups.items()]
+
+
+def header_jobs(sources, root, skip, common):
+    # A header takes the flags of a source of its folder, else of its top folder's first source.
+    by_folder, by_top = {}, {}
+    for relative, (flags, _) in sorted(sources.items()):
+        by_folder.setdefault(relative.parent, flags)
+        by_top.setdefault(relative.parts[0], flags)
+    proven = {first_include(root / relative) for relative in sources}
+    jobs = []
+    for top in OURS:
+        for header in sorted((root / top).rglob("*.h")):
+            relative = header.relative_to(root)
+            flags = by_folder.get(relative.parent) or by_top.get(top)
+            if flags is None or str(relative) in proven or str(relative).startswith(skip):
+                continue
+            jobs.append((f"{relative} (by itself)",
+                         [CLANG, *flags, *common, "-Wno-unused", "-x", "c++", "-"],
+                         f'#include "{relative}"\n'))
+    return jobs
+
+
 def check(job):
+    """(label, exit code, output) of a job; for a group that fails, of its members that do."""
     label, command, text = job
     done = subprocess.run(command, input=text, capture_output=True, text=True)
+    if isinstance(label, list):
+        # Two programs of one folder may define the same name; that is no fault.
+        if done.returncode != 0 and len(label) > 1:
+            lines = text.splitlines(keepends=True)
+            parts = [check((name, command, line)) for name, line in zip(label, lines)]
+            bad = [part for part in parts if part[1] != 0]
+            return ", ".join(p[0] for p in bad), len(bad), "\n".join(p[2] for p in bad)
+        label = label[0]
     return label, done.returncode, (done.stdout + done.stderr).strip()
 
 
@@ -45,43 +98,25 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--tidy", action="store_true")
     parser.add_argument("--skip", action="append", default=[])
+    parser.add_argument("--only", action="append", default=[])
     args = parser.parse_args()
     root = pathlib.Path(__file__).resolve().parent.parent
     entries = json.loads((pathlib.Path(args.build) / "compile_commands.json").read_text())
-    sources, folder_flags = {}, {}
+    skip, wanted = tuple(args.skip), tuple(args.only)
+    sources = {}
     for entry in entries:
         path = pathlib.Path(entry["file"])
         if not path.is_relative_to(root):
             continue
         relative = path.relative_to(root)
-        if relative.parts[0] not in OURS or any(str(relative).startswith(s) for s in args.skip):
-            continue
-        sources[relative] = (flags_of(entry), entry["directory"])
-        folder_flags.setdefault(relative.parts[0], flags_of(entry))
-    # A header takes the flags of a source of its folder, else of its top folder's first source.
-    by_folder = {}
-    for relative, (flags, _) in sources.items():
-        by_folder.setdefault(relative.parent, flags)
+        if relative.parts[0] in OURS and not str(relative).startswith(skip):
+            sources[relative] = (flags_of(entry), entry["directory"])
     common = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wthread-safety", "-Werror",
               "-fsyntax-only"]
-    jobs = []
-    for relative, (flags, directory) in sorted(sources.items()):
-        if args.tidy:
-            command = ["clang-tidy-19", "-quiet", "-p", args.build, str(root / relative)]
-        else:
-            command = [CLANG, *flags, *common, str(root / relative)]
-        jobs.append((str(relative), command, None))
-    if not args.tidy:
-        for top in OURS:
-            for header in sorted((root / top).rglob("*.h")):
-                relative = header.relative_to(root)
-                if any(str(relative).startswith(s) for s in args.skip):
-                    continue
-                flags = by_folder.get(relative.parent) or folder_flags.get(relative.parts[0])
-                if flags is None:
-                    continue
-                command = [CLANG, *flags, *common, "-Wno-unused", "-x", "c++", "-"]
-                jobs.append((f"{relative} (by itself)", command, f'#include "{relative}"\n'))
+    jobs = source_jobs({r: s for r, s in sources.items() if not wanted or str(r).startswith(wanted)},
+                       root, args.tidy, args.build, common)
+    if not args.tidy and not wanted:
+        jobs += header_jobs(sources, root, skip, common)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(max_workers=args.jobs) as pool:
         for label, code, text in pool.map(check, jobs):

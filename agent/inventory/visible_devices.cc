@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-std::optional<int> NumberOf(const std::string& text) {
+std::optional<int> IndexOf(const std::string& text) {
   int value = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -53,7 +53,7 @@ Chosen Choose(const std::vector<Device>& devices, const std::vector<std::string>
   const std::vector<const Device*> numbered = Numbered(devices);
   for (const std::string& entry : entries) {
     const Device* device = nullptr;
-    if (const auto number = NumberOf(entry)) {
+    if (const auto number = IndexOf(entry)) {
       if (numbers_allowed && *number >= 0 && static_cast<size_t>(*number) < numbered.size()) {
         device = numbered[static_cast<size_t>(*number)];
       }
@@ -104,7 +104,7 @@ bool CardsDiffer(const std::vector<Device>& devices) {
 
 bool AnyNumber(const std::vector<std::string>& entries) {
   return std::any_of(entries.begin(), entries.end(),
-                     [](const std::string& entry) { return NumberOf(entry).has_value(); });
+                     [](const std::string& entry) { return IndexOf(entry).has_value(); });
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-std::unique_ptr<FakeNvml> Fixture(const std::string& name) {
+std::unique_ptr<FakeNvml> LoadFixture(const std::string& name) {
   auto nvml = FakeNvml::Load(ASSAY_FIXTURES "/nvml/" + name + ".json");
   return nvml.ok() ? *std::move(nvml) : nullptr;
 }
@@ -49,7 +49,7 @@ void AwaitSamples(const FakeNvml& nvml, int64_t more) {
 TelemetryOptions Fast() { return {std::chrono::milliseconds(1), "/proc"}; }
 
 TEST(NodeTelemetry, AGpuSessionKnowsItsFieldsByUuid) {
-  auto nvml = Fixture("rtx3090_gtx1080ti");
+  auto nvml = LoadFixture("rtx3090_gtx1080ti");
   FakeClock clock;
   NodeTelemetry telemetry(nvml.get(), &clock, Fast());
   // Case 7: PCI order is [GTX 1080 Ti, RTX 3090]; the session is of the RTX 3090 by its UUID.
@@ -79,7 +79,7 @@ TEST(NodeTelemetry, AGpuSessionKnowsItsFieldsByUuid) {
 
 // Case 55: the wall clock jumps by hours in mid-cell and changes nothing.
 TEST(NodeTelemetry, AWallClockThatStepsChangesNoFigure) {
-  auto nvml = Fixture("rtx3090");
+  auto nvml = LoadFixture("rtx3090");
   FakeClock clock;
   NodeTelemetry telemetry(nvml.get(), &clock, Fast());
   const std::string uuid = nvml->Describe()->devices[0].uuid;
@@ -99,7 +99,7 @@ TEST(NodeTelemetry, AWallClockThatStepsChangesNoFigure) {
 
 // Case 8: the board's sensors are the parent's; a slice has its own memory only.
 TEST(NodeTelemetry, ASliceHasNoPowerClockOrTemperature) {
-  auto nvml = Fixture("a100_mig");
+  auto nvml = LoadFixture("a100_mig");
   const std::string slice = nvml->Describe()->devices[0].slices[0].uuid;
   NvmlSample parents;
   parents.power_watts = 88;
@@ -139,7 +139,7 @@ TEST(NodeTelemetry, AProcessorsMemoryIsTheLargestPeakOfARank) {
 }
 
 TEST(NodeTelemetry, AnUnknownDeviceLeavesFieldsNotKnown) {
-  auto nvml = Fixture("rtx3090");
+  auto nvml = LoadFixture("rtx3090");
   FakeClock clock;
   NodeTelemetry telemetry(nvml.get(), &clock, Fast());
   auto session = telemetry.Begin(std::vector<std::string>{"GPU-gone"});
@@ -150,7 +150,7 @@ TEST(NodeTelemetry, AnUnknownDeviceLeavesFieldsNotKnown) {
 }
 
 TEST(NodeTelemetry, AFailingDriverLeavesFieldsNotKnown) {
-  auto nvml = Fixture("rtx3090");
+  auto nvml = LoadFixture("rtx3090");
   FakeClock clock;
   NodeTelemetry telemetry(nvml.get(), &clock, Fast());
   const std::string uuid = nvml->Describe()->devices[0].uuid;
@@ -168,7 +168,7 @@ TEST(NodeTelemetry, AFailingDriverLeavesFieldsNotKnown) {
 }
 
 TEST(NodeTelemetry, NoThreadWhileNoSessionIsOpen) {
-  auto nvml = Fixture("rtx3090");
+  auto nvml = LoadFixture("rtx3090");
   FakeClock clock;
   const int before = 1;
   ASSERT_EQ(Threads(before), before);
