@@ -50,7 +50,8 @@ constexpr std::array<NumberInfo, 3> kStop = {{
 }};
 constexpr std::array<NumberInfo, 2> kLimits = {{
     {"cell_seconds", 1, 7 * kDay, 900, "From start to last report; then the cell ends as timeout."},
-    {"no_step_seconds", 1, 7 * kDay, 120, "Without a sign of the runner; then it ends as hung."},
+    {"no_step_seconds", 1, 7 * kDay, 120,
+     "Without a finished step or other sign of life, then hung; must exceed a step."},
 }};
 
 constexpr std::array<std::string_view, 3> kPlacements = {"per-card", "per-node", "per-gpu"};

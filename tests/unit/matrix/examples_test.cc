@@ -33,6 +33,12 @@ TEST(Examples, QuickstartIsTwoMinutesOfMeasuringAtMost) {
   EXPECT_EQ(BuildPlan(matrix, *cpu).infeasible_cells, 0u);
 }
 
+TEST(Examples, QuickstartOfGpusIsFourMinutesOfMeasuringAtMost) {
+  const Matrix matrix = Example("quickstart-gpu.yaml");
+  EXPECT_EQ(matrix.CellsPerTarget(), 12u);
+  for (const Spec& spec : matrix.specs) EXPECT_LE(spec.stop.max_seconds * 12, 240);
+}
+
 TEST(Examples, CardsCnnHasTheFourNetworksAtTenBatches) {
   const Matrix matrix = Example("cards-cnn.yaml");
   std::set<std::string> models, lanes, stacks;
