@@ -4,13 +4,13 @@
 #   ASSAY_LIBTORCH   a folder with include/ and lib/: torch/ of an unpacked wheel or of a Python
 #                    installation, or an unpacked LibTorch archive. Default: the newest that
 #                    cmake/fetch_libtorch.py left in .deps/.
-#   ASSAY_CUDA       AUTO (default), ON or OFF. AUTO is ON where libtorch_cuda.so, the libraries it
-#                    needs and a CUDA toolkit of the same major version are all there.
+#   ASSAY_CUDA       AUTO (default), ON or OFF. AUTO is ON where libtorch_cuda.so and the
+#                    libraries it needs are there and nvcc's major version is theirs.
 #   ASSAY_CUDA_ROOT  the toolkit (bin/nvcc, include/); default: that of nvcc on the PATH.
 #
 # Gives libtorch::cpu and, with CUDA, libtorch::cuda; ASSAY_LIBTORCH_VERSION ("2.11.0"),
 # ASSAY_WITH_CUDA; ASSAY_NVCC and ASSAY_CUDA_INCLUDE of the toolkit, or, with ASSAY_CUDA_FETCH ON, where
-# `fetch_libtorch.py --cuda-headers` will put nvcc and headers that can compile but not link.
+# `fetch_libtorch.py --cuda-headers` will put nvcc and headers where there is no toolkit.
 
 set(ASSAY_LIBTORCH "" CACHE PATH "Folder with LibTorch's include/ and lib/")
 set(ASSAY_CUDA AUTO CACHE STRING "Build the CUDA device: AUTO, ON or OFF")
@@ -95,7 +95,11 @@ if(NOT ASSAY_NVCC OR NOT ASSAY_CUDA_INCLUDE)
   set(ASSAY_CUDA_INCLUDE ${CMAKE_SOURCE_DIR}/.deps/cuda-headers/nvidia/cu13/include)
 endif()
 set(_toolkit_version "")
-if(NOT ASSAY_CUDA_FETCH)
+if(ASSAY_CUDA_FETCH)
+  # Of CUDA_HEADER_WHEELS; enough to build with, since libcudart.so comes with LibTorch's wheels.
+  set(_major 13)
+  set(_toolkit_version 13.0)
+else()
   file(STRINGS "${ASSAY_CUDA_INCLUDE}/cuda_runtime_api.h" _line REGEX "define CUDART_VERSION" LIMIT_COUNT 1)
   if(_line MATCHES "([0-9]+)")
     math(EXPR _major "${CMAKE_MATCH_1} / 1000")
@@ -117,8 +121,6 @@ file(GLOB _cudnn ${_torch}/../nvidia/*/lib/libcudnn.so.* ${_torch}/lib/libcudnn.
   /usr/lib/x86_64-linux-gnu/libcudnn.so.* ${_cuda_root}/lib64/libcudnn.so.*)
 if(NOT EXISTS "${_torch}/lib/libtorch_cuda.so")
   set(_why "LibTorch at ${_torch} has no libtorch_cuda.so")
-elseif(ASSAY_CUDA_FETCH)
-  set(_why "no CUDA toolkit (nvcc and cuda_runtime_api.h): give -DASSAY_CUDA_ROOT=")
 elseif(NOT _cudart)
   set(_why "libcudart.so was found neither beside LibTorch nor in ${_cuda_root}")
 elseif(NOT _cudnn)
@@ -143,6 +145,8 @@ else()
 endif()
 
 if(ASSAY_WITH_CUDA)
+  # A folder that an imported target names must be there when CMake runs; it may be fetched later.
+  file(MAKE_DIRECTORY ${ASSAY_CUDA_INCLUDE})
   add_library(libtorch::cudart SHARED IMPORTED)
   set_target_properties(libtorch::cudart PROPERTIES IMPORTED_LOCATION ${_cudart}
     INTERFACE_INCLUDE_DIRECTORIES ${ASSAY_CUDA_INCLUDE})

@@ -8,8 +8,9 @@ namespace assay {
 namespace {
 
 // Paths, locale and caches that libraries need; NCCL's settings, which operators set for a node and
-// without which some boards hang (case 16); where sanitizers put their reports.
-constexpr std::array<std::string_view, 17> kNames = {"PATH",
+// without which some boards hang (case 16); where sanitizers put their reports; where LibTorch is
+// and how many threads it takes.
+constexpr std::array<std::string_view, 18> kNames = {"PATH",
                                                      "HOME",
                                                      "USER",
                                                      "LOGNAME",
@@ -19,6 +20,7 @@ constexpr std::array<std::string_view, 17> kNames = {"PATH",
                                                      "TMPDIR",
                                                      "XDG_CACHE_HOME",
                                                      "LD_LIBRARY_PATH",
+                                                     "ASSAY_LIBTORCH",
                                                      "CUDA_HOME",
                                                      "CUDA_CACHE_PATH",
                                                      "ASAN_OPTIONS",
@@ -26,7 +28,8 @@ constexpr std::array<std::string_view, 17> kNames = {"PATH",
                                                      "TSAN_OPTIONS",
                                                      "UBSAN_OPTIONS",
                                                      "NVIDIA_DRIVER_CAPABILITIES"};
-constexpr std::array<std::string_view, 2> kPrefixes = {"NCCL_", "ASSAY_SIMULATE"};
+constexpr std::array<std::string_view, 5> kPrefixes = {"NCCL_", "OMP_", "GOMP_", "MKL_",
+                                                       "ASSAY_SIMULATE"};
 
 }  // namespace
 

@@ -9,14 +9,17 @@
 
 namespace assay::train {
 
-// Outcome, reason and a sentence of one line; no fields. `saw_out_of_memory`: an allocation has
-// failed in this process, which tells cuDNN's "no engine found" for want of workspace from other
-// causes.
+// Outcome, reason and one short line with the remedy where there is one; no fields.
+// `saw_out_of_memory`: an allocation has failed in this process, which tells cuDNN's "no engine
+// found" for want of workspace from other causes.
 RunnerResult ClassifyError(const std::string& text, bool saw_out_of_memory);
 
 // The same of an exception that was caught; c10::OutOfMemoryError and std::bad_alloc are mem_limit
 // whatever they say.
 RunnerResult ClassifyException(std::exception_ptr error, bool saw_out_of_memory);
+
+// All that it says, for the log.
+std::string TextOfException(std::exception_ptr error);
 
 }  // namespace assay::train
 

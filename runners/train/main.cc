@@ -7,6 +7,9 @@
 
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -24,6 +27,50 @@ std::string LibraryPath() {
   if (size <= 0) throw std::runtime_error("/proc/self/exe cannot be read");
   const std::string program(path, static_cast<size_t>(size));
   return program.substr(0, program.rfind('/')) + "/../lib/libassay-train.so";
+}
+
+std::string VersionOf(const std::string& libtorch) {
+  for (const char* name : {"/version.py", "/build-version"}) {
+    std::ifstream file(libtorch + name);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const size_t begin = text.find_first_of("0123456789");
+    if (begin != std::string::npos) {
+      return text.substr(begin, text.find_first_not_of("0123456789.", begin) - begin);
+    }
+  }
+  return "of an unknown version";
+}
+
+// LibTorch is looked for where this program was built against it, which the loader does by itself,
+// and then in ASSAY_LIBTORCH, here: once these are loaded, the loader finds them by their names.
+void LoadLibTorch(const std::string& error) {
+  const char* folder = getenv("ASSAY_LIBTORCH");
+  if (folder == nullptr || *folder == 0) {
+    throw std::runtime_error("LibTorch " ASSAY_LIBTORCH_VERSION
+                             " is not where assay-train was built "
+                             "with it: set ASSAY_LIBTORCH to a folder with its lib/ "
+                             "(cmake/fetch_libtorch.py prints one); " +
+                             error);
+  }
+  if (VersionOf(folder) != ASSAY_LIBTORCH_VERSION) {
+    throw std::runtime_error("LibTorch in ASSAY_LIBTORCH=" + std::string(folder) + " is " +
+                             VersionOf(folder) +
+                             ", and assay-train was built with " ASSAY_LIBTORCH_VERSION);
+  }
+  for (const char* name : {"libc10.so", "libtorch_cpu.so", "libc10_cuda.so", "libtorch_cuda.so"}) {
+    const std::string path = std::string(folder) + "/lib/" + name;
+    if (access(path.c_str(), F_OK) != 0) continue;
+    if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
+      throw std::runtime_error(dlerror());
+  }
+}
+
+// libgomp reads it when it is loaded. By default its threads spin for milliseconds at the end of
+// each parallel loop, hundreds of times a step: where another process wants the core, all wait for
+// the one that spins instead of working, and a step takes ten times as long. Figures:
+// docs/method.md.
+void SpinBriefly() {
+  if (getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0);
 }
 
 class LoadedRunner final : public Runner {
@@ -51,10 +98,15 @@ class LoadedRunner final : public Runner {
   }
 
   static Runner* Load() {
+    SpinBriefly();
     const std::string path = LibraryPath();
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
-      throw std::runtime_error(std::string("LibTorch cannot be loaded: ") + dlerror());
+      const std::string error = dlerror();
+      if (access(path.c_str(), R_OK) != 0) throw std::runtime_error(error);
+      LoadLibTorch(error);
+      library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (library == nullptr) throw std::runtime_error(dlerror());
     }
     const auto entry = reinterpret_cast<Runner* (*)()>(dlsym(library, "AssayTrainRunner"));
     if (entry == nullptr) throw std::runtime_error(path + " is not of this assay-train");

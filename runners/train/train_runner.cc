@@ -8,10 +8,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
 #include "common/version.h"
+#include "runners/train/device/granted_cores.h"
 #include "runners/train/failure.h"
 #include "runners/train/refusal.h"
 #include "runners/train/synthetic_data.h"
@@ -86,6 +88,14 @@ bool AddLosses(const Measurement& m, json& fields) {
   return std::isfinite(last);
 }
 
+// LibTorch takes as many threads as there are cores in the affinity mask, and knows no quota. Who
+// asks for a number gets it.
+void LimitThreads() {
+  if (std::getenv("OMP_NUM_THREADS") != nullptr) return;
+  const int granted = GrantedCores();
+  if (at::get_num_threads() > granted) at::set_num_threads(granted);
+}
+
 c10::MemoryFormat LayoutOf(const std::string& name) {
   return name == "contiguous" ? c10::MemoryFormat::Contiguous : c10::MemoryFormat::ChannelsLast;
 }
@@ -154,6 +164,7 @@ RunnerResult TrainRunner::Run(const CellFile& cell, RecordWriter& records) {
       result = RunCell(cell, *FindModel(cell.spec.model), *device, fields, records);
     }
   } catch (...) {
+    std::fprintf(stderr, "assay-train: %s\n", TextOfException(std::current_exception()).c_str());
     result = ClassifyException(std::current_exception(), device && device->SawOutOfMemory());
   }
   // After an error of CUDA itself even this may throw.
@@ -178,16 +189,11 @@ RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& devi
   const std::unique_ptr<Model> model = entry.make(placement);
   fields["parameters"] = model->ParameterCount();
   fields["unit"] = entry.sample_unit + "/s";
+  LimitThreads();
   fields["threads"] = at::get_num_threads();
   SyntheticData data(device.torch(), device.MemoryBytes(), placement.layout, spec.batch,
                      *ParseImage(spec.image, entry), model->classes());
-  if (data.batches() < SyntheticData::kBatches) {
-    std::fprintf(
-        stderr,
-        "assay-train: %lld random batches instead of %lld, so that data takes no more than "
-        "a quarter of the device's memory\n",
-        static_cast<long long>(data.batches()), static_cast<long long>(SyntheticData::kBatches));
-  }
+  fields["data_batches"] = data.batches();
   Trainer trainer(*model, precision, spec.accumulate);
   device.Synchronize();
   fields["device_setup_seconds"] =
