@@ -133,7 +133,7 @@ absl::StatusOr<std::string> GangFiles::WriteCell(const CellFile& cell) {
   // Replace: a byte that is not UTF-8 must not throw.
   const std::string text =
       CellFileToJson(cell).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
-  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(path, text + "\n"));
+  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(path, text + "\n", Durability::kProcess));
   return path;
 }
 
@@ -146,8 +146,10 @@ absl::Status GangFiles::RecordPids(const std::string& attempt, const std::vector
   for (const pid_t pid : pids) {
     if (const auto entry = ReadProcess(pid)) list.push_back({pid, entry->start_ticks});
   }
+  // Means nothing after a boot.
   return WriteFileAtomically(fmt::format("{}/gangs/{}.json", state_dir_, attempt),
-                             nlohmann::json{{"boot_id", KernelId()}, {"pids", list}}.dump());
+                             nlohmann::json{{"boot_id", KernelId()}, {"pids", list}}.dump(),
+                             Durability::kProcess);
 }
 
 void GangFiles::ForgetPids(const std::string& attempt) {

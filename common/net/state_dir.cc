@@ -66,7 +66,6 @@ absl::Status WriteAll(int fd, const std::string& text, const std::string& path) 
     if (n < 0) return ErrnoStatus(errno, fmt::format("cannot write {}", path));
     done += static_cast<size_t>(n);
   }
-  if (fsync(fd) != 0) return ErrnoStatus(errno, fmt::format("cannot sync {}", path));
   return absl::OkStatus();
 }
 
@@ -178,12 +177,17 @@ StateLock::~StateLock() {
   if (fd_ >= 0) close(fd_);
 }
 
-absl::Status WriteFileAtomically(const std::string& path, const std::string& text) {
+absl::Status WriteFileAtomically(const std::string& path, const std::string& text,
+                                 Durability durability) {
   const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
   const int fd =
       open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return ErrnoStatus(errno, fmt::format("cannot create {}", temporary));
   absl::Status status = WriteAll(fd, text, temporary);
+  const bool sync = durability == Durability::kDisk;
+  if (status.ok() && sync && fsync(fd) != 0) {
+    status = ErrnoStatus(errno, fmt::format("cannot sync {}", temporary));
+  }
   close(fd);
   if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
     status = ErrnoStatus(errno, fmt::format("cannot put {} in place", path));
@@ -192,6 +196,7 @@ absl::Status WriteFileAtomically(const std::string& path, const std::string& tex
     unlink(temporary.c_str());
     return status;
   }
+  if (!sync) return status;
   const std::string dir = std::filesystem::path(path).parent_path().string();
   const int dir_fd = open(dir.empty() ? "." : dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (dir_fd < 0) return ErrnoStatus(errno, fmt::format("cannot open {}", dir));

@@ -56,9 +56,14 @@ class StateLock {
   int fd_ = -1;
 };
 
+// kDisk survives a loss of power; kProcess only the death of every process, and spares the two
+// syncs (milliseconds each) for what means nothing after a boot.
+enum class Durability { kProcess, kDisk };
+
 // Writes `text` to `path` so that a reader or a crash sees the old or the new content, never a
 // part: temporary file, fsync, rename, fsync of the folder.
-absl::Status WriteFileAtomically(const std::string& path, const std::string& text);
+absl::Status WriteFileAtomically(const std::string& path, const std::string& text,
+                                 Durability durability = Durability::kDisk);
 
 struct Endpoint {
   std::string address;
