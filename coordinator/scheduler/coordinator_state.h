@@ -79,6 +79,8 @@ struct CoordinatorDeps {
       choose_stack;                             // ChooseStack
   std::function<std::string(WallTime)> new_id;  // NewUlid
   std::function<uint64_t()> new_seed;           // random; only its lower 62 bits are used
+  // "img/s" of a model, for what is shown while it runs; may be unset.
+  std::function<std::string(std::string_view model)> unit_of;
 };
 // The real ones: catalogue, ChooseStack, NewUlid, the kernel's random numbers.
 CoordinatorDeps SystemDeps();

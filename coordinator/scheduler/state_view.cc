@@ -46,6 +46,7 @@ RunView CoordinatorState::Impl::MakeView(const Run& run, uint64_t since, BootTim
     if (gang.phase == GangPhase::kEnding) active.phase = "stop";
     active.step = gang.progress.step;
     active.throughput = gang.progress.throughput;
+    if (deps_.unit_of) active.unit = deps_.unit_of(run.SpecOf(cell).model);
     active.seconds_left = gang.progress.seconds_left;
     if (gang.Started()) active.seconds_running = Seconds(now - gang.started);
     active.attempt_number = gang.Started() ? gang.row.number : cell.row.attempts + 1;
