@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <initializer_list>
@@ -92,16 +93,32 @@ NvmlMigSlice SliceOf(const json& object, const std::string& where) {
           Maybe<int>(object, "sm_count", where)};
 }
 
+// A driver's name may hold bytes that are no UTF-8, which JSON cannot: then in hexadecimal.
+std::string NameOf(const json& object, const std::string& where) {
+  const std::string hex = Text(object, "name_hex", where, false);
+  if (hex.empty()) return Text(object, "name", where, true);
+  std::string name;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
+    int byte = 0;
+    const auto [end, error] = std::from_chars(&hex[i], &hex[i] + 2, byte, 16);
+    if (error != std::errc() || end != &hex[i] + 2) {
+      throw Fault(where + ": 'name_hex' is not hexadecimal");
+    }
+    name.push_back(static_cast<char>(byte));
+  }
+  return name;
+}
+
 NvmlDevice DeviceOf(const json& object, int place, const std::string& where) {
   OnlyKeys(object, where,
-           {"uuid", "name", "index", "memory_total_mib", "compute_capability", "sm_count",
-            "pci_bus_id", "ecc_enabled", "ecc_uncorrected_volatile", "remap_pending",
+           {"uuid", "name", "name_hex", "index", "memory_total_mib", "compute_capability",
+            "sm_count", "pci_bus_id", "ecc_enabled", "ecc_uncorrected_volatile", "remap_pending",
             "remap_failed", "pcie_width", "pcie_width_max", "power_limit_watts",
             "power_limit_default_watts", "processes", "sample", "mig_slices"});
   NvmlDevice device;
   device.uuid = Text(object, "uuid", where, true);
   if (device.uuid.empty()) throw Fault(where + ": 'uuid' is empty");
-  device.name = Text(object, "name", where, true);
+  device.name = NameOf(object, where);
   device.index = Maybe<int>(object, "index", where).value_or(place);
   device.memory_total_bytes = MemoryOf(object, where);
   if (const auto cc = object.find("compute_capability"); cc != object.end() && !cc->is_null()) {
