@@ -4,9 +4,9 @@
 #ifndef ASSAY_COMMON_LOG_LOG_H_
 #define ASSAY_COMMON_LOG_LOG_H_
 
-#include <string>
-
 #include <spdlog/spdlog.h>
+
+#include <string>
 
 #include "absl/status/status.h"
 

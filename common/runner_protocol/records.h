@@ -9,13 +9,13 @@
 //
 // Every record counts as a sign of life. Progress follows a finished step and nothing else, so that
 // it cannot come from a runner that hangs: a silence as long as one step is no fault, and
-// limits.no_step_seconds (120 by default) must be longer than the longest step, the first among them,
-// which searches for algorithms. On a CPU a large batch takes minutes a step. Fields are those of catalog/fields.yaml whose source is `runner`; others are
-// dropped with a warning. A non-finite number is written as null (not known). Lines over 1 MiB, bytes
-// that are not UTF-8 and anything that is not such an object make the outcome `fail`, `bad_output`.
-//
-// The lifeline, `--lifeline fd:N,SECONDS`: the agent writes a byte every SECONDS/4; at end of file, or
-// after SECONDS of silence, the runner calls _exit(143) from a thread of its own.
+// limits.no_step_seconds (120 by default) must be longer than the longest step, the first, which
+// searches for algorithms; on a CPU a large batch takes minutes a step. Fields are those of
+// catalog/fields.yaml whose source is `runner`; others are dropped with a warning. Null: not known
+// or not finite. Lines over 1 MiB, bytes that are not UTF-8 and anything that is not such an object
+// make the outcome `fail`, `bad_output`.
+// The lifeline, `--lifeline fd:N,SECONDS`: the agent writes a byte every SECONDS/4; at end of file,
+// or after SECONDS of silence, the runner calls _exit(143) from a thread of its own.
 #ifndef ASSAY_COMMON_RUNNER_PROTOCOL_RECORDS_H_
 #define ASSAY_COMMON_RUNNER_PROTOCOL_RECORDS_H_
 

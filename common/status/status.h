@@ -7,11 +7,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#define ASSAY_RETURN_IF_ERROR(expr)                                    \
-  do {                                                                 \
-    if (absl::Status assay_status_ = (expr); !assay_status_.ok()) {    \
-      return assay_status_;                                            \
-    }                                                                  \
+#define ASSAY_RETURN_IF_ERROR(expr)                                 \
+  do {                                                              \
+    if (absl::Status assay_status_ = (expr); !assay_status_.ok()) { \
+      return assay_status_;                                         \
+    }                                                               \
   } while (false)
 
 #define ASSAY_CONCAT_INNER_(a, b) a##b
