@@ -118,10 +118,12 @@ RunnerResult ClassifyError(const std::string& text, bool saw_out_of_memory) {
 std::string TextOfException(std::exception_ptr error) {
   try {
     std::rethrow_exception(error);
-  } catch (const c10::OutOfMemoryError& e) {
-    return e.what_without_backtrace();
+  } catch (const c10::Error& e) {
+    // Where in LibTorch memory ran out helps nobody; where else it failed may.
+    const std::string text = e.what_without_backtrace();
+    return ClassifyError(text, false).outcome == "mem_limit" ? text : e.what();
   } catch (const std::exception& e) {
-    return e.what();  // of c10::Error with its backtrace
+    return e.what();
   } catch (...) {
     return "an exception that is no std::exception";
   }
