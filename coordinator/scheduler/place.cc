@@ -49,6 +49,26 @@ std::string ImpossibleShape(const Spec& spec, Placement placement) {
   return "";
 }
 
+// Fills in the reason of what no fleet could run.
+bool IsRefusedAnywhere(const Spec& spec, Placement placement, Place& place) {
+  if (spec.colocate == "all") {
+    CannotRun(place, reason::kUnsupportedValue,
+              "colocate: all is not supported yet; use colocate: none");
+    return true;
+  }
+  if (std::string why = ImpossibleShape(spec, placement); !why.empty()) {
+    CannotRun(place, reason::kTooFewGpus, std::move(why));
+    return true;
+  }
+  return false;
+}
+
+std::string KeyOf(const Place& place, std::string_view target) {
+  std::string key = fmt::format("{}x{} {}", place.nodes, place.gpus, target);
+  for (const Candidate& c : place.candidates) key += fmt::format("\n{}:{}", c.node, c.stack);
+  return key;
+}
+
 }  // namespace
 
 bool PlaceFinder::Matches(const Fleet& fleet, const Node& node, size_t device,
@@ -109,15 +129,7 @@ Place PlaceFinder::Find(const Fleet& fleet, const Spec& spec, const Target& targ
   Place place;
   place.gpus = spec.gpus;
   place.nodes = spec.nodes;
-  if (spec.colocate == "all") {
-    CannotRun(place, reason::kUnsupportedValue,
-              "colocate: all is not supported yet; use colocate: none");
-    return place;
-  }
-  if (std::string why = ImpossibleShape(spec, select_.placement); !why.empty()) {
-    CannotRun(place, reason::kTooFewGpus, std::move(why));
-    return place;
-  }
+  if (IsRefusedAnywhere(spec, select_.placement, place)) return place;
   std::vector<Home> homes;
   size_t most = 0;
   for (const auto& [name, node] : fleet.nodes()) {
@@ -166,11 +178,7 @@ Place PlaceFinder::Find(const Fleet& fleet, const Spec& spec, const Target& targ
                                   node->inventory_version, std::move(devices)});
     }
   }
-  if (place.CanRun()) {
-    place.key = fmt::format("{}x{} {}", spec.nodes, spec.gpus, target.name);
-    for (const Candidate& c : place.candidates)
-      place.key += fmt::format("\n{}:{}", c.node, c.stack);
-  }
+  if (place.CanRun()) place.key = KeyOf(place, target.name);
   return place;
 }
 

@@ -25,6 +25,21 @@ bool SelectsByName(const std::string& name, std::string_view card) {
   return one.Selects(card);
 }
 
+// What the file and its sender say; id, seed and time are given by the coordinator.
+RunRow RowOf(const event::SubmitRun& e) {
+  RunRow row;
+  row.request_id = e.request_id;
+  row.name = e.matrix.name;
+  row.digest = e.digest;
+  row.yaml = e.yaml;
+  row.file_name = e.file_name;
+  row.baseline = e.matrix.baseline;
+  row.select = e.matrix.select;
+  row.repeat = static_cast<uint32_t>(e.matrix.repeat);
+  row.specs = e.matrix.specs.size();
+  return row;
+}
+
 }  // namespace
 
 void CoordinatorState::Impl::On(const event::SubmitRun& e) {
@@ -52,17 +67,8 @@ void CoordinatorState::Impl::On(const event::SubmitRun& e) {
   if (e.matrix.specs.empty() || e.matrix.repeat < 1) {
     return Answer(e.token, absl::InvalidArgumentError("the matrix has no cells: nothing to run"));
   }
-  RunRow row;
+  RunRow row = RowOf(e);
   row.id = deps_.new_id(wall_);
-  row.request_id = e.request_id;
-  row.name = e.matrix.name;
-  row.digest = e.digest;
-  row.yaml = e.yaml;
-  row.file_name = e.file_name;
-  row.baseline = e.matrix.baseline;
-  row.select = e.matrix.select;
-  row.repeat = static_cast<uint32_t>(e.matrix.repeat);
-  row.specs = e.matrix.specs.size();
   constexpr uint64_t kSeedMask = (uint64_t{1} << 62) - 1;
   row.seed = (e.matrix.seed.has_value() ? *e.matrix.seed : deps_.new_seed()) & kSeedMask;
   row.submitted_at_unix_ms = WallMs();
