@@ -189,7 +189,9 @@ void GangHost::Apply(const gang_action::Spawn& action) {
   held.started_at = clock_.WallNow();
   // Twice: without the ids before, so that the mark finds what a kill in between leaves.
   absl::Status recorded = files_.RecordPids(action.attempt, {});
-  const std::string endpoint = held.endpoint ? held.endpoint->address : action.endpoint;
+  // A coordinator that was started anew may not know it; the Prepare named it.
+  const std::string& given = action.endpoint.empty() ? held.order.endpoint : action.endpoint;
+  const std::string endpoint = held.endpoint ? held.endpoint->address : given;
   std::vector<pid_t> pids;
   for (const auto& rank : held.ranks) {
     absl::Status status = recorded.ok() ? SpawnRank(held, *rank, endpoint) : recorded;

@@ -52,7 +52,15 @@ void CoordinatorState::Impl::On(const event::GangReady& e) {
   if (node == nullptr || it == gangs_.end()) return;
   Gang& gang = it->second;
   GangPart* part = gang.PartOf(node->name);
-  if (part == nullptr || !part->asked || part->ready || gang.Started()) return;
+  if (part == nullptr || !part->asked) return;
+  if (gang.phase == GangPhase::kStarted && !part->Settled()) {
+    // It waits for a Start that went to a session, or was decided by a coordinator, that is no
+    // more. An agent that had it already takes no second one.
+    if (gang.endpoint.empty()) gang.endpoint = e.endpoint;
+    gang.last_sign = now_;
+    return SendStart(gang, *part);
+  }
+  if (part->ready || gang.Started()) return;
   part->ready = true;
   gang.last_sign = now_;
   if (gang.phase == GangPhase::kPrepareFirst) {
@@ -95,11 +103,13 @@ void CoordinatorState::Impl::StartGang(Gang& gang) {
     if (run->row.started_at_unix_ms == 0) run->row.started_at_unix_ms = WallMs();
     PersistRun(*run);
   }
-  const double join_seconds = std::chrono::duration<double>(times_.join).count();
-  for (const GangPart& part : gang.parts) {
-    SendToNode(part.node, message::Start{gang.row.id, gang.endpoint, join_seconds});
-  }
+  for (const GangPart& part : gang.parts) SendStart(gang, part);
   Notify(gang.run);
+}
+
+void CoordinatorState::Impl::SendStart(const Gang& gang, const GangPart& part) {
+  const double join_seconds = std::chrono::duration<double>(times_.join).count();
+  SendToNode(part.node, message::Start{gang.row.id, gang.endpoint, join_seconds});
 }
 
 void CoordinatorState::Impl::On(const event::GangRefused& e) {

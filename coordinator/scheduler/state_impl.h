@@ -81,6 +81,7 @@ class CoordinatorState::Impl {
   void On(const event::RanksJoined& e);
   void On(const event::Progress& e);
   void StartGang(Gang& gang);
+  void SendStart(const Gang& gang, const GangPart& part);
   // Never started: back to the queue. By value, since what names it may be cleared here.
   void ReleaseGang(std::string attempt);
   // Without a decision the ranks that failed decide.

@@ -525,6 +525,38 @@ TEST(Restart, KeepsWhatAnAgentStillHolds) {
   EXPECT_EQ(bench.AttemptsOf(run).size(), 2u);
 }
 
+// Found by kill schedules: the row was durable, the Start was not sent, and the cell waited for the
+// agent to give up a minute later.
+TEST(Restart, StartThatNeverLeftIsSentToAnAgentThatStillWaitsForIt) {
+  Bench bench;
+  const SessionHandle first = bench.Hello(MakeNode("n1"));
+  const std::string run = bench.Submit({MakeSpec(0)});
+  const std::string attempt = bench.StartOn(first);
+  bench.Boot();
+  const SessionHandle second = bench.Hello(MakeNode("n1"), "", {attempt});
+  EXPECT_THAT(bench.Take<message::Start>(second), SizeIs(0));
+  bench.Do(event::GangReady{second, attempt, ""});
+  const auto starts = bench.Take<message::Start>(second);
+  ASSERT_THAT(starts, SizeIs(1));
+  EXPECT_EQ(starts[0].attempt, attempt);
+  bench.Report(second, attempt);
+  EXPECT_EQ(bench.CellOf(run, 1).outcome, Outcome::kOk);
+  EXPECT_EQ(bench.AttemptsOf(run).size(), 1u);
+}
+
+TEST(Lease, StartThatWasLostWithItsSessionIsSentInTheNext) {
+  Bench bench;
+  const SessionHandle first = bench.Hello(MakeNode("n1"));
+  bench.Submit({MakeSpec(0)});
+  const std::string attempt = bench.StartOn(first);
+  bench.Do(event::AgentGone{first});
+  const SessionHandle second = bench.Hello(MakeNode("n1"), "", {attempt});
+  bench.Do(event::GangReady{second, attempt, "127.0.0.1:4000"});
+  const auto starts = bench.Take<message::Start>(second);
+  ASSERT_THAT(starts, SizeIs(1));
+  EXPECT_EQ(starts[0].endpoint, "127.0.0.1:4000");
+}
+
 TEST(Restart, TakesASpooledReportAsTheResult) {
   Bench bench;
   const SessionHandle first = bench.Hello(MakeNode("n1"));

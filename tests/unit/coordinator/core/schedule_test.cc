@@ -212,6 +212,9 @@ class World {
       agent.welcomed = true;
       agent.lease_from = agent.hello_at;
       for (const std::string& id : welcome->unknown_attempts) agent.jobs.erase(id);
+      for (const auto& [id, job] : agent.jobs) {
+        if (!job.running) agent.up.push_back(event::GangReady{agent.session, id, "host:1"});
+      }
       for (auto& [id, report] : agent.spool) {
         report.session = agent.session;
         agent.up.push_back(report);
