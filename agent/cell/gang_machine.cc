@@ -118,8 +118,8 @@ void GangMachine::On(const gang_event::Started& event) {
   if (gang->state != State::kReady) return;
   gang->state = State::kRunning;
   gang->started = now_;
-  gang->cell_limit =
-      now_ + SafeSeconds(gang->order.spec.limits.cell_seconds, 900) + kCellLimitMargin;
+  // Exact: the coordinator adds a margin for its messages and is the backstop.
+  gang->cell_limit = now_ + SafeSeconds(gang->order.spec.limits.cell_seconds, 900);
   for (Rank& rank : gang->ranks) rank.last_sign = now_;
   Emit(gang_action::Spawn{event.order.attempt, event.order.endpoint});
 }

@@ -32,8 +32,6 @@ inline constexpr std::chrono::seconds kExitGrace{10};
 // From the end of the records, without a result, to the end of the process: an exit closes them a
 // moment before it can be seen.
 inline constexpr std::chrono::seconds kRecordsClosedGrace{5};
-// The coordinator's clock for `limits.cell_seconds` comes first; the agent's is the backstop.
-inline constexpr std::chrono::seconds kCellLimitMargin{5};
 // Progress of an attempt: at most two a second.
 inline constexpr std::chrono::milliseconds kProgressInterval{500};
 // Until a Welcome says otherwise.

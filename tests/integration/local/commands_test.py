@@ -149,7 +149,10 @@ class Signals(unittest.TestCase):
     def test_coordinator_killed_while_run_follows(self):
         with local("default:slow=0.3") as t:
             child = t.start("run", t.matrix(SMALL.replace("repeat: 2", "repeat: 8")))
-            wait_for(lambda: t.processes("assay-simulate"), 20, "a runner")
+            # Not by a look at the processes: each lives for a moment only.
+            wait_for(lambda: any(run["ok"] for run in json.loads(
+                t.assay("ls", "--format", "json").stdout)["runs"]), 30, "a cell is ok")
+            self.assertIsNone(child.poll(), t.logs())
             time.sleep(1)
             self.assertEqual(t.kill("assay-coordinator"), 1)
             out, err = child.communicate(timeout=120)

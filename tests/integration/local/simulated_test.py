@@ -113,7 +113,10 @@ class Outcomes(unittest.TestCase):
 
     def test_cell_limit_is_timeout_though_steps_go_on(self):
         # Case 46: it makes progress, so that only the cell's own limit ends it.
+        began = time.monotonic()
         row, _ = self.outcome("slow=60", matrix=SMALL + "limits: {cell_seconds: 3}\n")
+        # Two cells with two attempts each, and no margin that a user did not ask for.
+        self.assertLess(time.monotonic() - began, 4 * 5)
         self.assertEqual((row["outcome"], row["reason"]), ("timeout", "cell_limit"))
 
     def test_every_cell_failed_is_exit_3_or_1_as_documented(self):
