@@ -48,7 +48,8 @@ std::string ActivityText(const CellProgress& cell, double age) {
 std::string HeadLine(const RunUpdate& update, double age) {
   std::string text = Printable(update.name.empty() ? update.run : update.name);
   if (update.state == "cancelling") Join(text, "cancelling", "  ");
-  Join(text, fmt::format("{}/{} cells", update.done, update.cells), "  ");
+  // None before the first target is there.
+  if (update.cells > 0) Join(text, fmt::format("{}/{} cells", update.done, update.cells), "  ");
   Join(text, CountsText(update.outcomes), "  ");
   Join(text, LeftText(update.seconds_left, age), "  ");
   return text;
@@ -101,7 +102,8 @@ std::string CountsText(const CountByOutcome& counts) {
 
 std::string ThroughputText(double throughput, const std::string& unit) {
   if (!(throughput > 0) || !std::isfinite(throughput)) return "";
-  return fmt::format("{} {}", HumanNumber(throughput), Printable(unit));
+  // The unit is not known before the runner has described its model.
+  return HumanNumber(throughput) + (unit.empty() ? "" : " " + Printable(unit));
 }
 
 std::vector<std::string> ProgressBlock(const RunUpdate& update, const std::optional<CellEnd>& last,
@@ -142,12 +144,14 @@ std::string EndedLine(const CellEnd& end, uint64_t number, uint64_t cells) {
 }
 
 std::string HeartbeatLine(const RunUpdate& update) {
-  std::string text = fmt::format("[{}/{}]", update.done, update.cells);
+  std::string text;
+  if (update.cells > 0) text = fmt::format("[{}/{}]", update.done, update.cells);
   if (update.active.empty()) {
-    const std::string what = update.waiting_for.empty()
-                                 ? Printable(update.state)
-                                 : "waiting: " + Printable(update.waiting_for);
-    return text + " " + what;
+    Join(text,
+         update.waiting_for.empty() ? Printable(update.state)
+                                    : "waiting: " + Printable(update.waiting_for),
+         " ");
+    return text;
   }
   const CellProgress& cell = update.active.front();
   Join(text, Printable(cell.label), " ");
@@ -190,19 +194,23 @@ void BlockView::Finish() {
 }
 
 void BlockView::Draw(const std::string& above) {
-  std::string text;
-  if (lines_ > 0) text += fmt::format("\r\x1B[{}A\x1B[J", lines_);
-  text += above;
-  lines_ = 0;
+  drawn_ = clock_.Now();
+  std::string block;
+  size_t lines = 0;
   if (update_) {
     const double age = std::chrono::duration<double>(std::max(clock_.Now() - updated_, {})).count();
     for (const std::string& line : ProgressBlock(*update_, last_, age, size_(), color_)) {
-      text += line;
-      text += '\n';
-      ++lines_;
+      block += line + '\n';
+      ++lines;
     }
   }
-  drawn_ = clock_.Now();
+  // What stands there already would only flicker.
+  if (above.empty() && block == block_) return;
+  std::string text;
+  if (lines_ > 0) text += fmt::format("\r\x1B[{}A\x1B[J", lines_);
+  text += above + block;
+  lines_ = lines;
+  block_ = std::move(block);
   if (!text.empty()) sink_(text);
 }
 

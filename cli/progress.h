@@ -71,7 +71,8 @@ class BlockView final : public ProgressView {
   std::optional<CellEnd> last_;
   BootTime updated_;
   BootTime drawn_;
-  size_t lines_ = 0;  // on the screen now
+  std::string block_;  // on the screen now
+  size_t lines_ = 0;   // of it
 };
 
 // One line an ended cell, a heartbeat after 10 s of silence.

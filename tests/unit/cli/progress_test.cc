@@ -160,12 +160,33 @@ TEST_F(BlockViewTest, TicksRedrawAtMostOnceASecond) {
   int writes = 0;
   BlockView view([&](std::string_view) { ++writes; }, [] { return TerminalSize{80, 24}; }, false,
                  clock_);
-  view.Update(Running());
+  RunUpdate update = Running();
+  update.seconds_left = 40;
+  view.Update(update);
   view.Tick();
   EXPECT_EQ(writes, 1);
-  clock_.Advance(std::chrono::seconds(1));
+  clock_.Advance(std::chrono::seconds(8));
+  view.Tick();
   view.Tick();
   EXPECT_EQ(writes, 2);
+}
+
+TEST_F(BlockViewTest, WhatStandsThereIsNotWrittenAgain) {
+  int writes = 0;
+  BlockView view([&](std::string_view) { ++writes; }, [] { return TerminalSize{80, 24}; }, false,
+                 clock_);
+  view.Update(Running());
+  view.Update(Running());
+  EXPECT_EQ(writes, 1);
+}
+
+TEST(ProgressBlock, SaysNoCountBeforeThereAreCells) {
+  RunUpdate update;
+  update.name = "cards-cnn";
+  update.waiting_for = "an agent to connect";
+  const auto lines = ProgressBlock(update, std::nullopt, 0, {80, 24}, false);
+  EXPECT_THAT(lines, ElementsAre("cards-cnn", "waiting: an agent to connect"));
+  EXPECT_EQ(HeartbeatLine(update), "waiting: an agent to connect");
 }
 
 class LineViewTest : public ::testing::Test {
