@@ -11,6 +11,8 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <map>
 #include <random>
 
 #include "agent/cell/device_lock.h"
@@ -24,6 +26,7 @@
 #include "agent/telemetry/node_telemetry.h"
 #include "agent/telemetry/nvml_library.h"
 #include "common/catalog/card_catalog.h"
+#include "common/config/settings.h"
 #include "common/ids/ids.h"
 #include "common/log/log.h"
 #include "common/net/state_dir.h"
@@ -36,38 +39,45 @@ namespace {
 constexpr int kExitBadInput = 2;
 
 struct Options {
-  std::string coordinator;
-  std::string state;
   std::string node;
   std::string stacks;
-  std::string devices = "auto";
-  std::string log_level = "info";
+  std::string devices;
   bool exit_with_parent = false;
-  bool print_config = false;
 };
 
-// Flag over environment over file over default; CLI11 keeps that order.
-void AddOptions(CLI::App& app, Options& options) {
-  app.set_version_flag("--version", std::string("assay-agent ") + kVersion);
-  app.set_config("--config", "", "File with the same options, one `name = value` a line");
-  app.add_option("--coordinator", options.coordinator, "unix:PATH or HOST:PORT")
-      ->envname("ASSAY_COORDINATOR")
-      ->required();
-  app.add_option("--state", options.state, "Folder for spool, logs and cell files");
-  app.add_option("--node", options.node, "Name of this node (default: the host's)")
-      ->envname("ASSAY_NODE");
-  app.add_option("--stacks", options.stacks, "Folder of stack manifests")->envname("ASSAY_STACKS");
-  app.add_option("--devices", options.devices,
-                 "auto, cpu, UUIDs, or a file with a captured NVML (simulated devices)")
-      ->capture_default_str()
-      ->envname("ASSAY_DEVICES");
-  app.add_option("--log-level", options.log_level, "debug, info, warn or error")
-      ->capture_default_str()
-      ->envname("ASSAY_LOG_LEVEL");
-  app.add_flag("--exit-with-parent", options.exit_with_parent,
-               "Stop when the process that started this one ends");
-  app.add_flag("--print-config", options.print_config, "Print the options and leave")
-      ->configurable(false);
+struct CommandLine {
+  CLI::App app{"Runs cells of Assay on this node", "assay-agent"};
+  std::map<std::string, std::string> texts;
+  bool exit_with_parent = false;
+  bool print_config = false;
+
+  CommandLine() {
+    app.set_version_flag("--version", std::string("assay-agent ") + kVersion);
+    const auto add = [&](const std::string& name, const char* doc) {
+      app.add_option("--" + name, texts[name], doc);
+    };
+    add("config", "Configuration file (ASSAY_CONFIG; default: config.yaml of the state directory)");
+    add("coordinator", "unix:PATH or HOST:PORT (ASSAY_COORDINATOR)");
+    add("state", "Folder for spool, logs and cell files (ASSAY_STATE)");
+    add("node", "Name of this node (ASSAY_NODE; default: the host's)");
+    add("stacks", "Folder of stack manifests (ASSAY_STACKS)");
+    add("devices",
+        "auto, cpu, UUIDs, or a file with a captured NVML (simulated devices) (ASSAY_DEVICES)");
+    add("log-level", "debug, info, warn or error (ASSAY_LOG_LEVEL)");
+    app.add_flag("--exit-with-parent", exit_with_parent,
+                 "Stop when the process that started this one ends");
+    app.add_flag("--print-config", print_config,
+                 "Print every value and where it came from, and leave");
+  }
+};
+
+absl::StatusOr<Settings> Resolved(const CommandLine& line) {
+  Settings settings(Program::kAgent, [](const char* name) { return std::getenv(name); });
+  for (const auto& [name, value] : line.texts) {
+    if (line.app.get_option("--" + name)->count() > 0) settings.SetFlag(name, {value});
+  }
+  ASSAY_RETURN_IF_ERROR(settings.Resolve());
+  return settings;
 }
 
 int Fail(const absl::Status& status, int code) {
@@ -177,26 +187,36 @@ absl::StatusOr<int> RunAgent(Options options, const std::string& state, const Ad
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Runs cells of Assay on this node", "assay-agent");
-  Options options;
-  AddOptions(app, options);
+  CommandLine line;
   try {
-    app.parse(argc, argv);
+    line.app.parse(argc, argv);
+  } catch (const CLI::Success& said) {
+    return line.app.exit(said);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitBadInput;
+    return Fail(absl::InvalidArgumentError(error.what()), kExitBadInput);
   }
-  if (options.print_config) {
-    std::fputs(app.config_to_str(true, false).c_str(), stdout);
+  const absl::StatusOr<Settings> settings = Resolved(line);
+  if (!settings.ok()) return Fail(settings.status(), kExitBadInput);
+  if (line.print_config) {
+    std::fputs(settings->Printed().c_str(), stdout);
     return 0;
   }
-  if (const absl::Status log = InitLog("assay-agent", options.log_level); !log.ok()) {
+  const Options options = {settings->Text("node"), settings->Text("stacks"),
+                           settings->Text("devices"), line.exit_with_parent};
+  if (const absl::Status log = InitLog("assay-agent", settings->Text("log-level")); !log.ok()) {
     return Fail(log, kExitBadInput);
   }
-  const absl::StatusOr<Address> address = ParseAddress(options.coordinator);
+  if (settings->Text("coordinator").empty()) {
+    return Fail(
+        absl::InvalidArgumentError("say which coordinator: --coordinator unix:/path or HOST:PORT"),
+        kExitBadInput);
+  }
+  const absl::StatusOr<Address> address = ParseAddress(settings->Text("coordinator"));
   if (!address.ok()) return Fail(address.status(), kExitBadInput);
-  absl::StatusOr<std::string> state = ResolveStateDir(options.state);
+  // By default a folder of its own: the state directory itself is a coordinator's.
+  absl::StatusOr<std::string> state = ResolveStateDir(settings->Text("state"));
   if (!state.ok()) return Fail(state.status(), kExitBadInput);
-  if (options.state.empty()) *state += "/agent";
+  if (settings->Source("state") != "--state") *state += "/agent";
   if (const absl::Status made = CreateStateDir(*state); !made.ok())
     return Fail(made, kExitBadInput);
   const absl::StatusOr<StateLock> lock = StateLock::Acquire(*state);

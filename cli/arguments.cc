@@ -10,6 +10,8 @@
 
 #include "cli/exit_codes.h"
 #include "cli/printable.h"
+#include "common/config/settings.h"
+#include "common/status/status.h"
 #include "common/text/did_you_mean.h"
 
 namespace assay::cli {
@@ -88,6 +90,9 @@ class Parser {
         ->type_name("ADDR");
     app_.add_flag("--quiet,-q", args_.quiet, "No progress and no notes, only results and errors");
     app_.add_flag("--no-color", args_.no_color, "No colour (also with NO_COLOR set)");
+    app_.add_option("--config", args_.config,
+                    "Configuration file (ASSAY_CONFIG; default config.yaml of the state directory)")
+        ->type_name("FILE");
     app_.add_flag("--print-config", args_.print_config,
                   "Show each setting, where it came from, and leave");
     app_.add_flag("--version", version_, "Same as `assay version`");
@@ -244,7 +249,7 @@ class Parser {
   std::string WordOfNoCommand(const std::vector<std::string>& words) const {
     for (size_t i = 0; i < words.size(); ++i) {
       const std::string& word = words[i];
-      if (word == "--state" || word == "--coordinator") {
+      if (word == "--state" || word == "--coordinator" || word == "--config") {
         ++i;
         continue;
       }
@@ -368,24 +373,31 @@ class Parser {
   std::vector<const CLI::App*> without_csv_;
 };
 
-void Resolve(Setting& setting, const char* flag, const char* variable,
-             const std::function<const char*(const char*)>& environment) {
-  if (!setting.value.empty()) {
-    setting.source = flag;
-    return;
-  }
-  const char* value = environment(variable);
-  if (value != nullptr && *value != '\0') {
-    setting = {value, variable};
-  } else {
-    setting.source = "default";
-  }
+// Fills in what the flags left open. `version` needs no file and must not fail over one.
+absl::Status ResolveSettings(Arguments& args,
+                             const std::function<const char*(const char*)>& environment,
+                             bool with_file) {
+  Settings settings(Program::kCli, environment);
+  if (!args.state.value.empty()) settings.SetFlag("state", {args.state.value});
+  if (!args.coordinator.value.empty()) settings.SetFlag("coordinator", {args.coordinator.value});
+  if (!args.config.empty()) settings.SetFlag("config", {args.config});
+  if (args.quiet) settings.SetFlag("quiet", {"true"});
+  if (args.no_color) settings.SetFlag("no-color", {"true"});
+  ASSAY_RETURN_IF_ERROR(
+      settings.Resolve(with_file && (args.command != Command::kVersion || args.print_config)));
+  args.state = {settings.Text("state"), settings.Source("state")};
+  args.coordinator = {settings.Text("coordinator"), settings.Source("coordinator")};
+  args.quiet = settings.Flag("quiet");
+  args.no_color = settings.Flag("no-color");
+  args.config_file = settings.file();
+  args.printed_config = settings.Printed();
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 Parsed ParseArguments(const std::vector<std::string>& words,
-                      const std::function<const char*(const char*)>& environment) {
+                      const std::function<const char*(const char*)>& environment, bool with_file) {
   Parser parser;
   for (const std::string& word : words) {
     if (word.find('\0') != std::string::npos) return {std::nullopt, kExitBadInput, "", "NUL"};
@@ -396,8 +408,9 @@ Parsed ParseArguments(const std::vector<std::string>& words,
   Parsed parsed = parser.Parse(words);
   if (parsed.arguments) {
     Arguments& args = *parsed.arguments;
-    Resolve(args.state, "--state", "ASSAY_STATE", environment);
-    Resolve(args.coordinator, "--coordinator", "ASSAY_COORDINATOR", environment);
+    if (const absl::Status status = ResolveSettings(args, environment, with_file); !status.ok()) {
+      return {std::nullopt, kExitBadInput, "", Message(status)};
+    }
     // A plan asks a fleet only when told so on its own command line: it needs no server.
     args.fleet = args.coordinator.source == "--coordinator";
     const char* no_color = environment("NO_COLOR");

@@ -1,7 +1,7 @@
 // Arguments: the command line of `assay`, checked.
 //
-// A flag beats the environment, which beats the default; --print-config shows which one won. Pure:
-// reads nothing but what it is given. Thread rule: one owner.
+// A flag beats the environment, which beats the file, which beats the default (common/config);
+// --print-config shows which one won. Thread rule: one owner.
 #ifndef ASSAY_CLI_ARGUMENTS_H_
 #define ASSAY_CLI_ARGUMENTS_H_
 
@@ -34,7 +34,7 @@ enum class Format { kTable, kJson, kCsv };
 
 struct Setting {
   std::string value;
-  std::string source;  // "--state", "ASSAY_STATE", "default"
+  std::string source;  // "--state", "ASSAY_STATE", "FILE:3", "default"
 };
 
 struct Arguments {
@@ -44,6 +44,9 @@ struct Arguments {
   bool quiet = false;
   bool no_color = false;
   bool print_config = false;
+  std::string config;       // --config
+  std::string config_file;  // the file that was read; empty: none
+  std::string printed_config;
 
   Format format = Format::kTable;
   std::string file;                // plan, run: the matrix
@@ -69,9 +72,11 @@ struct Parsed {
   std::string err;  // one sentence
 };
 
-// `words` without the program's name. `environment` gives a variable or nullptr.
+// `words` without the program's name. `environment` gives a variable or nullptr. No file is read
+// unless `with_file`.
 Parsed ParseArguments(const std::vector<std::string>& words,
-                      const std::function<const char*(const char*)>& environment);
+                      const std::function<const char*(const char*)>& environment,
+                      bool with_file = false);
 
 std::string_view CommandName(Command command);
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/output.h"
+#include "cli/printable.h"
 #include "cli/signals.h"
 #include "common/clock/clock.h"
 #include "common/net/state_dir.h"
@@ -33,13 +35,11 @@ void HoldStandardDescriptors() {
 }
 
 int PrintConfig(CommandContext& context) {
-  const Arguments& args = context.args;
-  const auto line = [&](const char* name, const std::string& value, const std::string& source) {
-    context.output.Out(fmt::format("{:<12} {}  ({})\n", name, value.empty() ? "-" : value, source));
-  };
-  line("state", context.state_dir, args.state.source);
-  line("coordinator", args.LocalMode() ? "local" : args.coordinator.value, args.coordinator.source);
-  line("color", context.output.out_color() ? "yes" : "no", "terminal, --no-color, NO_COLOR, TERM");
+  context.output.Out(context.args.printed_config);
+  context.output.Out(
+      fmt::format("# state directory: {}\n# color: {} (terminal, no-color, NO_COLOR, TERM)\n",
+                  context.state_dir.empty() ? "none" : Printable(context.state_dir),
+                  context.output.out_color() ? "yes" : "no"));
   return kExitOk;
 }
 
@@ -83,13 +83,17 @@ bool NeedsNoState(const Arguments& args) {
 }
 
 int Main(const std::vector<std::string>& words) {
-  const Parsed parsed =
-      ParseArguments(words, [](const char* name) -> const char* { return std::getenv(name); });
+  const Parsed parsed = ParseArguments(
+      words, [](const char* name) -> const char* { return std::getenv(name); }, true);
   const bool no_color = parsed.arguments && parsed.arguments->no_color;
   Output output(STDOUT_FILENO, STDERR_FILENO, WantsColor(STDOUT_FILENO, no_color),
                 WantsColor(STDERR_FILENO, no_color));
   int code = parsed.exit_code;
   if (parsed.arguments) {
+    // A coordinator that is started on the way reads the same file.
+    if (!parsed.arguments->config.empty()) {
+      setenv("ASSAY_CONFIG", std::filesystem::absolute(parsed.arguments->config).c_str(), 1);
+    }
     const SystemClock clock;
     const auto state_dir = ResolveStateDir(parsed.arguments->state.value);
     CommandContext context{*parsed.arguments, output, clock, state_dir.ok() ? *state_dir : ""};

@@ -114,6 +114,10 @@ absl::StatusOr<std::unique_ptr<LocalAgent>> StartAgent(const CoordinatorOptions&
   ASSAY_ASSIGN_OR_RETURN(agent.program, SiblingProgram("assay-agent"));
   agent.arguments = {"--coordinator",          address.ToString(), "--state",
                      options.state + "/agent", "--log-level",      options.log_level};
+  // The local agent reads the file of this state directory, not one of its own folder.
+  if (!options.config_file.empty()) {
+    agent.arguments.insert(agent.arguments.end(), {"--config", options.config_file});
+  }
   agent.arguments.insert(agent.arguments.end(), options.agent_args.begin(),
                          options.agent_args.end());
   auto child = std::make_unique<LocalAgent>(std::move(agent));

@@ -1,11 +1,10 @@
 #include "coordinator/options.h"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdlib>
+#include <map>
 
+#include "common/config/settings.h"
 #include "common/net/state_dir.h"
 #include "common/status/status.h"
 #include "common/version.h"
@@ -16,102 +15,72 @@ namespace {
 constexpr double kLocalIdleExitSeconds = 60;
 constexpr double kMostIdleExitSeconds = 365.0 * 86'400;
 
-struct Setting {
-  CLI::Option* option;
-  const char* name;
-  const char* environment;  // null: none
-  std::string source = "default";
-};
-
-// Fills in from the environment what no flag has set, and notes where each value came from.
-void ApplyEnvironment(std::vector<Setting>& settings) {
-  for (Setting& setting : settings) {
-    if (setting.option->count() > 0) {
-      setting.source = fmt::format("flag --{}", setting.name);
-      continue;
-    }
-    const char* value = setting.environment == nullptr ? nullptr : std::getenv(setting.environment);
-    if (value == nullptr || *value == '\0') continue;
-    setting.option->add_result(value);
-    setting.option->run_callback();
-    setting.source = setting.environment;
+absl::StatusOr<CoordinatorOptions> FromSettings(const Settings& settings) {
+  CoordinatorOptions options;
+  options.listen = settings.Text("listen");
+  options.local = settings.Flag("local");
+  options.idle_exit_seconds =
+      settings.Seconds("idle-exit", options.local ? kLocalIdleExitSeconds : 0);
+  options.agent_args = settings.List("agent-arg");
+  options.log_level = settings.Text("log-level");
+  options.config_file = settings.file();
+  if (options.idle_exit_seconds > kMostIdleExitSeconds) {
+    return absl::InvalidArgumentError("idle-exit takes seconds from 0 (never) to a year");
   }
-}
-
-std::string PrintedConfig(const CoordinatorOptions& options, const std::vector<Setting>& settings) {
-  const auto source = [&](std::string_view name) -> std::string {
-    for (const Setting& setting : settings) {
-      if (setting.name == name) return setting.source;
-    }
-    return "default";
-  };
-  std::string text;
-  const auto line = [&](const char* name, const std::string& value) {
-    text += fmt::format("{} = {}  # {}\n", name, value, source(name));
-  };
-  line("state", options.state);
-  line("listen", options.listen);
-  line("local", options.local ? "true" : "false");
-  line("idle-exit", fmt::format("{}", options.idle_exit_seconds));
-  line("agent-arg", fmt::format("{}", fmt::join(options.agent_args, " ")));
-  line("log-level", options.log_level);
-  return text;
-}
-
-absl::Status Check(CoordinatorOptions& options, bool idle_given) {
-  if (!idle_given) options.idle_exit_seconds = options.local ? kLocalIdleExitSeconds : 0;
-  if (!std::isfinite(options.idle_exit_seconds) || options.idle_exit_seconds < 0 ||
-      options.idle_exit_seconds > kMostIdleExitSeconds) {
-    return absl::InvalidArgumentError("--idle-exit takes seconds from 0 (never) to a year");
-  }
-  if (!options.local && options.listen.empty()) {
-    return absl::InvalidArgumentError(
-        "say where to listen: --listen unix:/path or host:port, or --local for this machine alone");
-  }
-  ASSAY_ASSIGN_OR_RETURN(options.state, ResolveStateDir(options.state));
-  return absl::OkStatus();
+  ASSAY_ASSIGN_OR_RETURN(options.state, ResolveStateDir(settings.Text("state")));
+  return options;
 }
 
 }  // namespace
 
 absl::StatusOr<CoordinatorOptions> ParseCoordinatorOptions(int argc, const char* const* argv) {
-  CoordinatorOptions options;
-  options.log_level = "info";
-  bool print_config = false;
   CLI::App app("Schedules benchmark cells, keeps their results, serves users and agents.",
                "assay-coordinator");
   app.set_version_flag("--version", std::string("assay-coordinator ") + kVersion);
-  std::vector<Setting> settings = {
-      {app.add_option("--state", options.state, "State directory"), "state", "ASSAY_STATE"},
-      {app.add_option("--listen", options.listen, "unix:/path, host:port or [ipv6]:port"), "listen",
-       "ASSAY_LISTEN"},
-      {app.add_flag("--local", options.local, "Run an agent of this machine as a child"), "local",
-       "ASSAY_LOCAL"},
-      {app.add_option("--idle-exit", options.idle_exit_seconds,
-                      "Leave after so many seconds without work and clients; 0: never"),
-       "idle-exit", "ASSAY_IDLE_EXIT"},
-      {app.add_option("--agent-arg", options.agent_args, "One more argument of the local agent")
-           ->allow_extra_args(false),
-       "agent-arg", nullptr},
-      {app.add_option("--log-level", options.log_level, "debug, info, warn or error"), "log-level",
-       "ASSAY_LOG_LEVEL"},
+  std::map<std::string, std::string> texts;
+  const auto add = [&](const std::string& name, const char* doc) {
+    return app.add_option("--" + name, texts[name], doc);
   };
+  add("config", "Configuration file (ASSAY_CONFIG; default: config.yaml of the state directory)");
+  add("state", "State directory (ASSAY_STATE)");
+  add("listen", "unix:/path, host:port or [ipv6]:port (ASSAY_LISTEN)");
+  add("idle-exit", "Leave after so many seconds without work and clients; 0: never");
+  add("log-level", "debug, info, warn or error (ASSAY_LOG_LEVEL)");
+  bool local = false;
+  const CLI::Option* local_flag =
+      app.add_flag("--local", local, "Run an agent of this machine as a child (ASSAY_LOCAL)");
+  std::vector<std::string> agent_args;
+  app.add_option("--agent-arg", agent_args, "One more argument of the local agent")
+      ->allow_extra_args(false);
+  bool print_config = false;
   app.add_flag("--print-config", print_config,
                "Print every value and where it came from, and leave");
+  CoordinatorOptions printed;
   try {
     app.parse(argc, argv);
-    ApplyEnvironment(settings);
   } catch (const CLI::CallForVersion& version) {
-    options.print = std::string(version.what()) + "\n";
-    return options;
+    printed.print = std::string(version.what()) + "\n";
+    return printed;
   } catch (const CLI::Success&) {
-    options.print = app.help();
-    return options;
+    printed.print = app.help();
+    return printed;
   } catch (const CLI::Error& error) {
     return absl::InvalidArgumentError(error.what());
   }
-  ASSAY_RETURN_IF_ERROR(Check(options, settings[3].source != "default"));
-  if (print_config) options.print = PrintedConfig(options, settings);
+  Settings settings(Program::kCoordinator, [](const char* name) { return std::getenv(name); });
+  for (const auto& [name, value] : texts) {
+    if (app.get_option("--" + name)->count() > 0) settings.SetFlag(name, {value});
+  }
+  if (local_flag->count() > 0) settings.SetFlag("local", {local ? "true" : "false"});
+  if (!agent_args.empty()) settings.SetFlag("agent-arg", agent_args);
+  ASSAY_RETURN_IF_ERROR(settings.Resolve());
+  ASSAY_ASSIGN_OR_RETURN(CoordinatorOptions options, FromSettings(settings));
+  if (print_config) {
+    options.print = settings.Printed();
+  } else if (!options.local && options.listen.empty()) {
+    return absl::InvalidArgumentError(
+        "say where to listen: --listen unix:/path or host:port, or --local for this machine alone");
+  }
   return options;
 }
 

@@ -1,4 +1,5 @@
-// Options of assay-coordinator: flag over ASSAY_* over default.
+// Options of assay-coordinator: flag over ASSAY_* over file over default
+// (common/config/settings.h).
 #ifndef ASSAY_COORDINATOR_OPTIONS_H_
 #define ASSAY_COORDINATOR_OPTIONS_H_
 
@@ -16,6 +17,7 @@ struct CoordinatorOptions {
   double idle_exit_seconds = 0;  // 0: never
   std::vector<std::string> agent_args;
   std::string log_level;
+  std::string config_file;  // the one that was read; empty: none
 
   // What to print instead of running: help, version or the configuration; empty else.
   std::string print;

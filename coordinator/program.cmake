@@ -5,7 +5,7 @@ assay_library(assay_local_agent SOURCES local_agent.cc
   PUBLIC absl::status Threads::Threads
   PRIVATE assay_clock assay_log assay_net assay_status fmt::fmt)
 assay_library(assay_coordinator_options SOURCES options.cc
-  PUBLIC absl::statusor PRIVATE assay_net assay_status CLI11::CLI11 fmt::fmt)
+  PUBLIC absl::statusor PRIVATE assay_config assay_net assay_status CLI11::CLI11)
 assay_library(assay_coordinator_server SOURCES coordinator.cc
   PUBLIC assay_coordinator_api assay_coordinator_loop assay_coordinator_session
     assay_coordinator_state assay_coordinator_store assay_grpc_net

@@ -290,7 +290,7 @@ TEST_F(CliQuery, SchemaIsJson) {
 TEST_F(CliQuery, PrintConfigSaysWhereAValueCameFrom) {
   const std::string out = Assay({"--print-config"}).out;
   EXPECT_THAT(out, HasSubstr(state_));
-  EXPECT_THAT(out, HasSubstr("(ASSAY_STATE)"));
+  EXPECT_THAT(out, HasSubstr("# ASSAY_STATE"));
 }
 
 }  // namespace
