@@ -155,7 +155,11 @@ absl::Status AssayFileReader::Feed(std::string_view piece) {
 
 absl::StatusOr<Batch::Import> AssayFileReader::Finish() {
   if (!failed_.ok()) return failed_;
-  if (!any_ || inside_ || !partial_.empty()) {
+  if (!any_) {
+    return absl::InvalidArgumentError(bytes_ == 0 ? "the file is empty"
+                                                  : "not an .assay file: it has no head line");
+  }
+  if (inside_ || !partial_.empty()) {
     return absl::InvalidArgumentError(
         "the file is cut: its last line, with the counts, is missing; nothing was taken from it");
   }
@@ -182,6 +186,16 @@ absl::Status AssayFileReader::TakeHeader(std::string_view line) {
   if (*version != kAssayFileVersion) {
     return absl::InvalidArgumentError(fmt::format(
         "the file has version {} and this program reads {}", *version, kAssayFileVersion));
+  }
+  const std::optional<uint64_t> schema = CountOf(json, "result_schema");
+  if (!schema.has_value() || *schema == 0) {
+    return absl::InvalidArgumentError("the head names no result schema");
+  }
+  if (*schema > kResultSchema) {
+    return absl::InvalidArgumentError(fmt::format(
+        "its results have schema {} and this program knows {}; use one of version {} or "
+        "newer",
+        *schema, kResultSchema, TextOf(json, "version")));
   }
   run_ = TextOf(json, "run");
   if (!IsUlid(run_)) return absl::InvalidArgumentError("the head names no run");

@@ -65,6 +65,8 @@ struct CoordinatorTimes {
   // node is left alone before the probe.
   ms refusal_backoff{1'000};
   ms rest{60'000};
+  // The longest back-off from a GPU that another coordinator or user holds.
+  ms busy{5'000};
   // Refusals in a row after which a node rests.
   int refusals_to_rest = 5;
   // Refusals of one cell, busy GPUs and draining aside, after which it fails instead of going

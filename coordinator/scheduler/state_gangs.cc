@@ -144,7 +144,11 @@ void CoordinatorState::Impl::RefuseOffer(Gang& gang, const std::string& name,
   }
   if (code == "gpu_busy") {
     for (const MemberRow& member : gang.row.members) {
-      if (member.node == name) RestAfterRefusal(node->device_rests[member.gpu_uuid], why);
+      if (member.node != name) continue;
+      Rest& rest = node->device_rests[member.gpu_uuid];
+      RestAfterRefusal(rest, why);
+      // Nothing is wrong with the node: as soon as the other attempt ends the GPU can be had.
+      rest.until = std::min(rest.until, now_ + times_.busy);
     }
     return;
   }

@@ -28,7 +28,8 @@ absl::Status ToStatus(int code, sqlite3* database, std::string_view what) {
       return absl::PermissionDeniedError(message);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return absl::DataLossError(message);
+      return absl::DataLossError(
+          message + "; move the file away to begin afresh, and merge exported runs back in");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return absl::UnavailableError(message);

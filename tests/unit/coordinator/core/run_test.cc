@@ -226,6 +226,26 @@ TEST(Feasibility, GpuThatTwoAgentsReportBelongsToTheFirst) {
   EXPECT_EQ(bench.View(run).cells, 1u);
 }
 
+// Case 10: another user's attempt on the GPU is waited for, with a sentence, and is no fault of the
+// node.
+TEST(Busy, GpuIsAskedForAgainSoonHoweverOftenItWasBusy) {
+  Bench bench;
+  const SessionHandle session = bench.Hello(MakeNode("n1"));
+  const std::string run = bench.Submit({MakeSpec(0)});
+  int refused = 0;
+  for (int i = 0; i < 120; ++i) {
+    for (const auto& prepare : bench.Take<message::Prepare>(session)) {
+      bench.Do(event::GangRefused{session, prepare.attempt, "gpu_busy", "GPU-n1-0 is in use"});
+      ++refused;
+    }
+    bench.Pass(seconds(1), {session});
+  }
+  EXPECT_GE(refused, 15);
+  EXPECT_EQ(bench.state->Agents()[0].state, "up");
+  EXPECT_THAT(bench.View(run).waiting_for, HasSubstr("GPU-n1-0 is in use"));
+  EXPECT_EQ(bench.CellOf(run, 1).outcome, std::nullopt);
+}
+
 TEST(Cancel, EndsPendingCellsAtOnceAndTheRunWhenEveryAgentReported) {
   Bench bench;
   const SessionHandle session = bench.Hello(MakeNode("n1"));
