@@ -119,11 +119,10 @@ class Outcomes(unittest.TestCase):
         self.assertLess(time.monotonic() - began, 4 * 5)
         self.assertEqual((row["outcome"], row["reason"]), ("timeout", "cell_limit"))
 
-    def test_every_cell_failed_is_exit_3_or_1_as_documented(self):
+    def test_every_cell_failed_is_exit_3(self):
         with local("default:crash") as t:
             done = t.assay("run", t.matrix(SMALL))
-            self.assertIn(done.returncode, (1, 3), (done.stdout, done.stderr))
-            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(done.returncode, 3, (done.stdout, done.stderr))
 
 
 class Users(unittest.TestCase):
