@@ -163,6 +163,11 @@ bool StateLoop::Serve(Watcher& watcher, BootTime now) {
     watcher.sink->End(absl::NotFoundError("not in memory"));
     return false;
   }
+  // Who hears that a run is over reads its results from the store, so they must be there.
+  if (view->final) {
+    if (!watcher.over_at.has_value()) watcher.over_at = state_.IssuedCommit();
+    if (state_.DurableCommit() < *watcher.over_at) return true;
+  }
   watcher.since = view->sequence;
   // While cells run, the running seconds change without an event.
   watcher.dirty = !view->active.empty();

@@ -73,6 +73,7 @@ class StateLoop {
     uint64_t since = UINT64_MAX;
     BootTime next;  // not before
     bool dirty = true;
+    std::optional<uint64_t> over_at;  // last commit that had been issued when the run was over
     std::shared_ptr<WatchSink> sink;
   };
   using Task = std::function<void()>;

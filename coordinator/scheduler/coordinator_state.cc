@@ -24,6 +24,8 @@ std::optional<RunView> CoordinatorState::ViewOf(std::string_view run, uint64_t s
 std::vector<AgentView> CoordinatorState::Agents() const { return impl_->Agents(); }
 bool CoordinatorState::HasUnfinishedRuns() const { return impl_->HasUnfinishedRuns(); }
 uint64_t CoordinatorState::CommitsInFlight() const { return impl_->CommitsInFlight(); }
+uint64_t CoordinatorState::IssuedCommit() const { return impl_->IssuedCommit(); }
+uint64_t CoordinatorState::DurableCommit() const { return impl_->DurableCommit(); }
 
 Actions CoordinatorState::Impl::Step(const Event& event, BootTime now, WallTime wall) {
   actions_ = Actions();

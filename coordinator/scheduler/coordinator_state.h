@@ -159,6 +159,9 @@ class CoordinatorState {
   bool HasUnfinishedRuns() const;
   // Batches given out that are not durable yet.
   uint64_t CommitsInFlight() const;
+  // Of the commits that were issued, in order: the last, and the last that is durable.
+  uint64_t IssuedCommit() const;
+  uint64_t DurableCommit() const;
 
  private:
   class Impl;

@@ -38,6 +38,8 @@ class CoordinatorState::Impl {
   std::vector<AgentView> Agents() const;
   bool HasUnfinishedRuns() const { return !runs_.empty(); }
   uint64_t CommitsInFlight() const { return issued_ - durable_; }
+  uint64_t IssuedCommit() const { return issued_; }
+  uint64_t DurableCommit() const { return durable_; }
 
  private:
   // --- state_runs.cc: users' events, binding, the end of a run

@@ -100,6 +100,20 @@ class Examples(unittest.TestCase):
                                    "json", check=0)
                     self.assertTrue(json.loads(done.stdout))
 
+    def test_run_that_is_over_has_all_its_results(self):
+        # The end of 1,440 cells in one step was told before it was durable: the table was empty.
+        # The stacks of this example are real ones, so on simulated cards all is unsupported.
+        cards = FIXTURES / "nvml" / "rtx3090_gtx1080ti.json"
+        with local(devices=cards) as t:
+            done = t.assay("run", ROOT / "examples" / "cards-cnn.yaml", "--quiet")
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn("stack_missing", done.stderr)
+            self.assertIn("1440 cells: 1440 unsupported", done.stdout)
+            rows = t.results()
+            self.assertEqual({(r["outcome"], r["reason"]) for r in rows},
+                             {("unsupported", "stack_missing")})
+            self.assertEqual(len(rows), 1440)
+
     def test_each_example_is_valid_by_the_published_schema(self):
         try:
             import jsonschema
