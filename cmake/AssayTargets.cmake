@@ -1,9 +1,9 @@
 # One folder is one target. assay_library(NAME SOURCES ... PUBLIC ... PRIVATE ...) and
 # assay_program(NAME SOURCES ... PRIVATE ...) give every target the same warnings and include root;
-# assay_test(NAME SOURCES ... LINKS ... LABELS ... [TIMEOUT S] [SERIAL]) registers each GoogleTest case
+# assay_test(NAME SOURCES ... LINKS ... LABELS ... [TIMEOUT S] [SERIAL] [LOCK L]) registers each GoogleTest case
 # with CTest; in sanitized builds the whole program as one, since starting hundreds of them would take
 # longer than what they do (what is skipped shows by name in the release build). SERIAL: it needs the
-# machine for itself.
+# machine for itself. LOCK: never beside another test with the same lock.
 
 add_library(assay_options INTERFACE)
 target_include_directories(assay_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/gen)
@@ -48,7 +48,7 @@ function(assay_program name)
 endfunction()
 
 function(assay_test name)
-  cmake_parse_arguments(A "SERIAL" "TIMEOUT" "SOURCES;LINKS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(A "SERIAL" "TIMEOUT;LOCK" "SOURCES;LINKS;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ASSAY_TESTS)
     return()
   endif()
@@ -60,14 +60,18 @@ function(assay_test name)
   # Tests are compiled for speed of compilation, not of running.
   target_compile_options(${name} PRIVATE -O0)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set(lock)
+  if(A_LOCK)
+    set(lock RESOURCE_LOCK ${A_LOCK})
+  endif()
   if(ASSAY_SANITIZE)
     add_test(NAME ${ASSAY_TEST_PREFIX}${name} COMMAND ${name})
     math(EXPR A_TIMEOUT "5 * ${A_TIMEOUT}")
     set_tests_properties(${ASSAY_TEST_PREFIX}${name} PROPERTIES LABELS "${A_LABELS}"
-      TIMEOUT ${A_TIMEOUT} ENVIRONMENT "${A_ENVIRONMENT}" RUN_SERIAL ${A_SERIAL})
+      TIMEOUT ${A_TIMEOUT} ENVIRONMENT "${A_ENVIRONMENT}" RUN_SERIAL ${A_SERIAL} ${lock})
   else()
     gtest_discover_tests(${name} TEST_PREFIX "${ASSAY_TEST_PREFIX}${name}." DISCOVERY_TIMEOUT 60
       PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT} ENVIRONMENT "${A_ENVIRONMENT}"
-        RUN_SERIAL ${A_SERIAL})
+        RUN_SERIAL ${A_SERIAL} ${lock})
   endif()
 endfunction()

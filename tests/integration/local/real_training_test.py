@@ -46,7 +46,9 @@ class RealTraining(unittest.TestCase):
                               ("amp-bf16", "64x64")])
             for row in rows:
                 self.assertEqual(row["outcome"], "ok", row)
-                self.assertEqual([n for n in KNOWN if row[n] is None], [], row)
+                # A busy machine may fit one step into the window, which has no spread.
+                known = [n for n in KNOWN if n != "cv_ratio" or row["steps"] > 1]
+                self.assertEqual([n for n in known if row[n] is None], [], row)
                 self.assertEqual([n for n in UNKNOWN_ON_A_CPU if row[n] is not None], [], row)
                 self.assertEqual(row["verdict"], "valid", row)
                 self.assertIs(row["simulated"], False)

@@ -124,7 +124,7 @@ class RunnerProcess(unittest.TestCase):
                          ["ok", "mem_limit", "ok"])
         self.assertEqual([d.returncode for d in (first, second, third)], [0, 3, 0])
         self.assertEqual(result(second)["reason"], "out_of_memory")
-        self.assertIn("allocate", result(second)["message"])
+        self.assertIn("asked for", result(second)["message"])
 
     def test_small_address_space_is_mem_limit(self):
         """Runs out in a step, not when data is made."""
