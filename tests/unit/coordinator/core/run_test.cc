@@ -397,8 +397,8 @@ double DrainSecondsPerCell(uint32_t count) {
   return took.count() / (10.0 * count);
 }
 
-// A cell of a run of 20,000 costs what one of a run of 2,000 does; a scan of all cells for each would
-// cost ten times that. A ratio within one process, so that a busy machine does not decide it.
+// A cell of a run of 20,000 costs what one of a run of 2,000 does; a scan of all cells for each
+// would cost ten times that. A ratio within one process, so that a busy machine does not decide it.
 TEST(Large, TwentyThousandCellsAreCheap) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "a minute under sanitizers, which the other tests already give the same code";
