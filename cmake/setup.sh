@@ -29,7 +29,7 @@ find_missing() {
 
 require_debian() {
   command -v apt-get >/dev/null 2>&1 ||
-    die "this machine has no apt-get; on another system install what docs/operations lists: $ASSAY_BUILD_PACKAGES"
+    die "this machine has no apt-get; on another system install the like of these: $ASSAY_BUILD_PACKAGES"
 }
 
 # Bytes that apt would download for $MISSING, as MiB; '?' before the first apt-get update.
