@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,9 @@ namespace {
 
 constexpr size_t kMostOutput = 1 << 20;
 constexpr size_t kMostErrors = 4096;
+// More than a pipe holds (1 MiB at most without privileges), and an end to what is read at once:
+// a program that writes without end must not keep us from the deadline.
+constexpr size_t kMostAtOnce = 2 << 20;
 
 struct Pipe {
   UniqueFd read_end, write_end;
@@ -31,17 +35,22 @@ absl::StatusOr<Pipe> MakePipe() {
   return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-// True while the other end is open.
+// Takes what lies in the pipe; true while the other end is open.
 bool Drain(int fd, std::string& into, bool keep_tail) {
   char buffer[16384];
-  const ssize_t count = read(fd, buffer, sizeof buffer);
-  if (count < 0) return errno == EINTR || errno == EAGAIN;
-  if (count == 0) return false;
-  if (keep_tail) {
-    into.append(buffer, static_cast<size_t>(count));
-    if (into.size() > kMostErrors) into.erase(0, into.size() - kMostErrors);
-  } else if (into.size() < kMostOutput) {
-    into.append(buffer, std::min(static_cast<size_t>(count), kMostOutput - into.size()));
+  for (size_t total = 0; total < kMostAtOnce;) {
+    const ssize_t count = read(fd, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno == EAGAIN;
+    if (count == 0) return false;
+    const auto got = static_cast<size_t>(count);
+    total += got;
+    if (keep_tail) {
+      into.append(buffer, got);
+      if (into.size() > kMostErrors) into.erase(0, into.size() - kMostErrors);
+    } else if (into.size() < kMostOutput) {
+      into.append(buffer, std::min(got, kMostOutput - into.size()));
+    }
   }
   return true;
 }
@@ -51,19 +60,22 @@ int MillisecondsTo(BootTime until) {
   return static_cast<int>(std::clamp<int64_t>(left, 0, 60000));
 }
 
-// Waits until the program ends; false at the deadline. Pipes may stay open in a grandchild, so the
-// end of the process decides, not the end of file.
-bool ReapBy(pid_t pid, BootTime until, int& status) {
-  for (;;) {
-    const pid_t reaped = waitpid(pid, &status, WNOHANG);
-    if (reaped == pid) return true;
-    if (reaped < 0 && errno != EINTR) {
-      status = 0;
-      return true;
-    }
-    if (MillisecondsTo(until) == 0) return false;
-    poll(nullptr, 0, std::min(MillisecondsTo(until), 5));
+// Reads both pipes until the program itself has ended; false at the deadline. Not until the end of
+// file: a grandchild may hold the pipes open for as long as it likes.
+bool ReadToItsEnd(const UniqueFd& pidfd, const UniqueFd& out, const UniqueFd& err, BootTime until,
+                  CommandOutput& result) {
+  bool out_open = true, err_open = true, ended = false;
+  while (!ended && MillisecondsTo(until) > 0) {
+    pollfd fds[3] = {{pidfd.get(), POLLIN, 0},
+                     {out_open ? out.get() : -1, POLLIN, 0},
+                     {err_open ? err.get() : -1, POLLIN, 0}};
+    if (poll(fds, 3, MillisecondsTo(until)) < 0 && errno != EINTR) return false;
+    ended = fds[0].revents != 0;
+    // Once more after the end: what it wrote last may lie there.
+    if (ended || fds[1].revents != 0) out_open = Drain(out.get(), result.output, false);
+    if (ended || fds[2].revents != 0) err_open = Drain(err.get(), result.errors, true);
   }
+  return ended;
 }
 
 }  // namespace
@@ -81,21 +93,19 @@ absl::StatusOr<CommandOutput> RunBounded(const std::string& program,
                                           {null.get(), out.write_end.get(), err.write_end.get()}));
   out.write_end.Reset();
   err.write_end.Reset();
-  CommandOutput result;
-  bool out_open = true, err_open = true;
-  while ((out_open || err_open) && MillisecondsTo(until) > 0) {
-    pollfd fds[2] = {{out_open ? out.read_end.get() : -1, POLLIN, 0},
-                     {err_open ? err.read_end.get() : -1, POLLIN, 0}};
-    if (poll(fds, 2, MillisecondsTo(until)) < 0 && errno != EINTR) break;
-    if (fds[0].revents != 0) out_open = Drain(out.read_end.get(), result.output, false);
-    if (fds[1].revents != 0) err_open = Drain(err.read_end.get(), result.errors, true);
+  for (const UniqueFd* fd : {&out.read_end, &err.read_end}) {
+    fcntl(fd->get(), F_SETFL, O_NONBLOCK);
   }
+  CommandOutput result;
+  const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  const bool ended = pidfd && ReadToItsEnd(pidfd, out.read_end, err.read_end, until, result);
+  // Also what it left behind in its group, whose number is ours until the leader is reaped.
+  kill(-pid, SIGKILL);
   int status = 0;
-  const bool ended = ReapBy(pid, until, status);
-  kill(-pid, SIGKILL);  // also what it left behind in its group
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!pidfd) return absl::ResourceExhaustedError("no descriptor is left to watch " + program);
   if (!ended) {
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
     return absl::DeadlineExceededError(
         fmt::format("{} did not answer within {} ms", program, deadline.count()));
   }
