@@ -23,7 +23,30 @@ void SetBytes(Record& record, Field field, uint64_t bytes) {
   record.Set(field, static_cast<int64_t>(bytes)).IgnoreError();
 }
 
-// A device that is unknown or gone: only what the node itself knows.
+// Of all the devices; not known where one of them does not say.
+NvmlPowerLimits SumOfLimits(Nvml& nvml, const std::vector<Device>& devices) {
+  NvmlPowerLimits sum{0.0, 0.0};
+  for (const Device& device : devices) {
+    const auto limits = nvml.PowerLimits(device.uuid);
+    const NvmlPowerLimits known = limits.ok() ? *limits : NvmlPowerLimits{};
+    const auto add = [](std::optional<double>& to, const std::optional<double>& watts) {
+      to = to && watts ? std::optional(*to + *watts) : std::nullopt;
+    };
+    add(sum.enforced_watts, known.enforced_watts);
+    add(sum.default_watts, known.default_watts);
+  }
+  return sum;
+}
+
+void SetLimits(Record& record, const NvmlPowerLimits& limits) {
+  const auto set = [&](Field field, const std::optional<double>& watts) {
+    if (watts) record.Set(field, *watts).IgnoreError();
+  };
+  set(Field::kPowerLimitWatts, limits.enforced_watts);
+  set(Field::kPowerLimitDefaultWatts, limits.default_watts);
+}
+
+// Nothing to sample (a device that is unknown, gone or simulated): only what is known beforehand.
 class BareSession final : public TelemetrySession {
  public:
   explicit BareSession(Record record) : record_(std::move(record)) {}
@@ -98,10 +121,7 @@ class SamplingSession final : public TelemetrySession {
     statistics_.Fill(record);
     record.SetText(Field::kExclusive, exclusivity_.Word());
     if (used_before_) SetBytes(record, Field::kDeviceUsedBeforeBytes, *used_before_);
-    if (limit_watts_) record.Set(Field::kPowerLimitWatts, *limit_watts_).IgnoreError();
-    if (default_watts_) {
-      record.Set(Field::kPowerLimitDefaultWatts, *default_watts_).IgnoreError();
-    }
+    SetLimits(record, limits_);
     return record;
   }
 
@@ -131,23 +151,16 @@ class SamplingSession final : public TelemetrySession {
 
   void ReadBefore() {
     std::optional<uint64_t> most;
-    std::optional<double> limit = 0.0, usual = 0.0;
     Exclusivity exclusivity;
     for (const Device& device : devices_) {
       const auto sample = nvml_->Sample(device.uuid);
       const auto used = sample.ok() ? sample->memory_used_bytes : std::nullopt;
       exclusivity.Before(used, nvml_->ProcessIds(device.uuid));
       if (used) most = std::max(most.value_or(0), *used);
-      const auto limits = nvml_->PowerLimits(device.uuid);
-      const NvmlPowerLimits known = limits.ok() ? *limits : NvmlPowerLimits{};
-      limit = limit && known.enforced_watts ? std::optional(*limit + *known.enforced_watts)
-                                            : std::nullopt;
-      usual = usual && known.default_watts ? std::optional(*usual + *known.default_watts)
-                                           : std::nullopt;
     }
+    const NvmlPowerLimits limits = SumOfLimits(*nvml_, devices_);
     MutexLock lock(mutex_);
-    limit_watts_ = limit;
-    default_watts_ = usual;
+    limits_ = limits;
     if (!before_closed_) {
       used_before_ = most;
       exclusivity_ = exclusivity;
@@ -207,8 +220,7 @@ class SamplingSession final : public TelemetrySession {
   WindowStatistics statistics_ ASSAY_GUARDED_BY(mutex_);
   Exclusivity exclusivity_ ASSAY_GUARDED_BY(mutex_);
   std::optional<uint64_t> used_before_ ASSAY_GUARDED_BY(mutex_);
-  std::optional<double> limit_watts_ ASSAY_GUARDED_BY(mutex_);
-  std::optional<double> default_watts_ ASSAY_GUARDED_BY(mutex_);
+  NvmlPowerLimits limits_ ASSAY_GUARDED_BY(mutex_);
   bool first_done_ ASSAY_GUARDED_BY(mutex_) = false;
   bool before_closed_ ASSAY_GUARDED_BY(mutex_) = false;
   bool sample_now_ ASSAY_GUARDED_BY(mutex_) = false;
@@ -255,6 +267,12 @@ std::unique_ptr<TelemetrySession> NodeTelemetry::Begin(std::span<const std::stri
   }
   if (total_bytes > 0) SetBytes(base, Field::kDeviceTotalBytes, total_bytes);
   if (sampled.empty() || nvml_ == nullptr) return std::make_unique<BareSession>(std::move(base));
+  // A captured reading is of the moment when it was captured, not of this attempt: no memory in
+  // use, power, clock or temperature comes from it. What the card is set to it does say.
+  if (std::any_of(sampled.begin(), sampled.end(), [](const Device& d) { return d.simulated; })) {
+    SetLimits(base, SumOfLimits(*nvml_, sampled));
+    return std::make_unique<BareSession>(std::move(base));
+  }
   return std::make_unique<SamplingSession>(nvml_, clock_, options_, std::move(sampled),
                                            std::move(base));
 }

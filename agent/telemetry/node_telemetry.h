@@ -1,7 +1,8 @@
 // NodeTelemetry: DeviceTelemetry over an Nvml. Each session samples its devices at 10 Hz from a
 // thread of its own, which sleeps on a condition variable between samples; no session, no thread.
 //
-// Begin waits for the first reading, at most 80 ms; what has not answered by then stays not known.
+// Simulated devices are not sampled: what was captured of them is no figure of an attempt. Begin
+// waits for the first reading, at most 80 ms; what has not answered by then stays not known.
 // Thread rule: as DeviceTelemetry says; the Nvml must outlive every session.
 #ifndef ASSAY_AGENT_TELEMETRY_NODE_TELEMETRY_H_
 #define ASSAY_AGENT_TELEMETRY_NODE_TELEMETRY_H_

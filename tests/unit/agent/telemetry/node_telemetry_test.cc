@@ -138,6 +138,31 @@ TEST(NodeTelemetry, AProcessorsMemoryIsTheLargestPeakOfARank) {
   EXPECT_FALSE(record.Has(Field::kExclusive));
 }
 
+// Every simulated cell once had the 4 MiB of the moment at which its card was captured.
+TEST(NodeTelemetry, ACapturedReadingIsNoFigureOfASimulatedAttempt) {
+  auto nvml = LoadFixture("rtx3090_gtx1080ti");
+  FakeClock clock;
+  NodeTelemetry telemetry(nvml.get(), &clock, Fast());
+  NodeInventory inventory;
+  inventory.devices = {Gpu(nvml->Describe()->devices[1].uuid)};
+  inventory.devices[0].simulated = true;
+  telemetry.SetDevices(inventory);
+  auto session = telemetry.Begin(std::vector<std::string>{inventory.devices[0].uuid});
+  session->WindowBegin();
+  clock.Advance(std::chrono::seconds(100));
+  session->WindowEnd();
+  const Record record = session->Finish({});
+  for (const Field field :
+       {Field::kDeviceUsedBytes, Field::kDeviceUsedBeforeBytes, Field::kPowerMeanWatts,
+        Field::kEnergyJoules, Field::kSmClockMeanHertz, Field::kTemperatureMaxCelsius,
+        Field::kThrottleRatio, Field::kExclusive}) {
+    EXPECT_FALSE(record.Has(field)) << InfoOf(field).name;
+  }
+  EXPECT_EQ(record.Number(Field::kPowerLimitWatts), 315);
+  EXPECT_EQ(record.Number(Field::kPowerLimitDefaultWatts), 350);
+  EXPECT_EQ(record.Integer(Field::kDeviceTotalBytes), 1000);
+}
+
 TEST(NodeTelemetry, AnUnknownDeviceLeavesFieldsNotKnown) {
   auto nvml = LoadFixture("rtx3090");
   FakeClock clock;
