@@ -12,6 +12,14 @@
 #include "common/status/status.h"
 
 namespace assay {
+namespace {
+
+// Of one code, whatever the system said: only a lock that is held is ResourceExhausted.
+absl::Status Unusable(int error, const std::string& what) {
+  return absl::FailedPreconditionError(Message(ErrnoStatus(error, what)));
+}
+
+}  // namespace
 
 std::string DeviceLockDir() {
   const char* dir = std::getenv("ASSAY_LOCK_DIR");
@@ -26,7 +34,7 @@ absl::StatusOr<DeviceLock> DeviceLock::Acquire(const std::string& dir, const std
   if (::mkdir(dir.c_str(), 0777) == 0) {
     ::chmod(dir.c_str(), 01777);
   } else if (errno != EEXIST) {
-    return ErrnoStatus(errno, fmt::format("cannot create the folder of device locks {}", dir));
+    return Unusable(errno, fmt::format("cannot create the folder of device locks {}", dir));
   }
   const std::string path = fmt::format("{}/{}.lock", dir, uuid);
   // Without O_CREAT first: in a sticky folder fs.protected_regular refuses O_CREAT on another
@@ -38,7 +46,7 @@ absl::StatusOr<DeviceLock> DeviceLock::Acquire(const std::string& dir, const std
     if (fd) ::fchmod(fd.get(), 0666);
     if (!fd && errno == EEXIST) fd = UniqueFd(::open(path.c_str(), kFlags));
   }
-  if (!fd) return ErrnoStatus(errno, "cannot open the device lock " + path);
+  if (!fd) return Unusable(errno, "cannot open the device lock " + path);
   struct stat info;
   if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
     return absl::FailedPreconditionError(fmt::format("the device lock {} is not a file", path));
@@ -48,7 +56,7 @@ absl::StatusOr<DeviceLock> DeviceLock::Acquire(const std::string& dir, const std
       return absl::ResourceExhaustedError(
           fmt::format("{} is in use by another attempt on this machine", uuid));
     }
-    return ErrnoStatus(errno, "cannot lock " + path);
+    return Unusable(errno, "cannot lock " + path);
   }
   return DeviceLock(std::move(fd));
 }

@@ -17,8 +17,9 @@ std::string DeviceLockDir();
 
 class DeviceLock {
  public:
-  // Does not wait. ResourceExhausted when it is held; InvalidArgument for a UUID that is no file
-  // name; else what the system said. Creates `dir` (1777) and the file (0666).
+  // Does not wait. ResourceExhausted when it is held, and only then; InvalidArgument for a UUID
+  // that is no file name; FailedPrecondition, with what the system said, where the folder or the
+  // file cannot be used. Creates `dir` (1777) and the file (0666).
   static absl::StatusOr<DeviceLock> Acquire(const std::string& dir, const std::string& uuid);
 
   int fd() const { return fd_.get(); }

@@ -120,14 +120,21 @@ void WaitGone(pid_t pid, BootTime deadline) {
 
 absl::Status GangFiles::Open() {
   for (const char* name : {"cells", "logs", "gangs"}) {
-    const std::string dir = state_dir_ + "/" + name;
-    ASSAY_RETURN_IF_ERROR(CreateStateDir(dir));
-    if (std::string_view(name) != "gangs") Prune(dir);
+    ASSAY_RETURN_IF_ERROR(CreateStateDir(state_dir_ + "/" + name));
   }
+  PruneOld();
   return absl::OkStatus();
 }
 
+void GangFiles::PruneOld() {
+  Prune(state_dir_ + "/cells");
+  Prune(state_dir_ + "/logs");
+  written_ = 0;
+}
+
 absl::StatusOr<std::string> GangFiles::WriteCell(const CellFile& cell) {
+  // An agent may live for months: not only when it starts.
+  if (++written_ > kMostFiles / 8) PruneOld();
   const std::string path =
       fmt::format("{}/cells/{}.rank{}.json", state_dir_, cell.attempt, cell.rank);
   // Replace: a byte that is not UTF-8 must not throw.

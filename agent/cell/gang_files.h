@@ -37,7 +37,8 @@ class GangFiles {
   // Creates the folders and removes the oldest cell files and logs over kMostFiles.
   absl::Status Open();
 
-  // Durable; returns the path.
+  // Complete or not there, but not synced: it means nothing after a boot. Returns the path. Now and
+  // then removes old files as Open does.
   absl::StatusOr<std::string> WriteCell(const CellFile& cell);
   std::string LogPath(const std::string& attempt, int rank) const;
 
@@ -54,10 +55,13 @@ class GangFiles {
   absl::Status CheckDiskSpace() const;
 
  private:
+  void PruneOld();
+
   std::string state_dir_;
+  size_t written_ = 0;  // cell files since the last look at how many there are
 };
 
-// Kept of each kind; a file is some KiB, a log at most 8 MiB.
+// Kept of each kind, and up to an eighth more; a file is some KiB, a log at most 8 MiB.
 inline constexpr size_t kMostFiles = 2000;
 inline constexpr uint64_t kLeastFreeBytes = 64 << 20;
 

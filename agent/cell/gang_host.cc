@@ -108,7 +108,11 @@ std::optional<GangHost::Refusal> GangHost::TakeDevices(HeldGang& held) {
           fmt::format("{} is a MIG slice, and slices cannot work together", device.uuid)};
     }
     absl::StatusOr<DeviceLock> lock = DeviceLock::Acquire(options_.lock_dir, device.uuid);
-    if (!lock.ok()) return Refusal{refusal::kGpuBusy, Message(lock.status())};
+    if (!lock.ok()) {
+      // Only what passes by itself is "busy", which is asked for again without end.
+      const bool held = absl::IsResourceExhausted(lock.status());
+      return Refusal{held ? refusal::kGpuBusy : refusal::kLockFailed, Message(lock.status())};
+    }
     rank->lock = *std::move(lock);
   }
   return std::nullopt;

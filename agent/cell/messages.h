@@ -99,6 +99,7 @@ struct AttemptReport {
 namespace refusal {
 inline constexpr char kGpuBusy[] = "gpu_busy";
 inline constexpr char kGpuGone[] = "gpu_gone";
+inline constexpr char kLockFailed[] = "lock_failed";  // the lock's folder or file cannot be used
 inline constexpr char kStackMissing[] = "stack_missing";
 inline constexpr char kDiskFull[] = "disk_full";
 inline constexpr char kDraining[] = "draining";

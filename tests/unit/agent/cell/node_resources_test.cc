@@ -1,4 +1,6 @@
 // Locks, endpoints, environments and files of a gang, against a temporary folder and loopback.
+#include <fmt/format.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -59,6 +61,14 @@ TEST_F(NodeResourcesTest, ADeviceLockIsForAllUsersAndFollowsNoLink) {
   fs::create_symlink(dir_ + "/elsewhere", locks + "/GPU-2.lock");
   EXPECT_FALSE(DeviceLock::Acquire(locks, "GPU-2").ok());
   EXPECT_FALSE(fs::exists(dir_ + "/elsewhere"));
+}
+
+// Else a cell would wait without end for a "busy" GPU whose lock nobody holds.
+TEST_F(NodeResourcesTest, ALockThatCannotBeMadeIsNotTakenForOneThatIsHeld) {
+  std::ofstream(dir_ + "/file") << "not a folder";
+  const auto lock = DeviceLock::Acquire(dir_ + "/file/locks", "GPU-1");
+  EXPECT_EQ(lock.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(lock.status().message()), testing::HasSubstr(dir_ + "/file/locks"));
 }
 
 TEST_F(NodeResourcesTest, AUuidThatIsAPathIsRefused) {
@@ -140,6 +150,26 @@ TEST_F(NodeResourcesTest, ACellFileIsPrivateAndReadsBack) {
   EXPECT_EQ(fs::status(*path).permissions(), fs::perms(0600));
   std::ifstream in(*path);
   EXPECT_EQ(CellFileFromJson(nlohmann::json::parse(in)).rank, 2);
+}
+
+TEST_F(NodeResourcesTest, OldFilesGoWhileTheAgentLives) {
+  GangFiles files(dir_);
+  ASSERT_TRUE(files.Open().ok());
+  CellFile cell;
+  for (size_t i = 0; i < kMostFiles + kMostFiles / 2; ++i) {
+    cell.attempt = fmt::format("01A{:06}", i);
+    const auto path = files.WriteCell(cell);
+    ASSERT_TRUE(path.ok()) << path.status();
+    std::ofstream(files.LogPath(cell.attempt, 0)) << "said";
+  }
+  for (const char* folder : {"/cells", "/logs"}) {
+    const auto kept = static_cast<size_t>(
+        std::distance(fs::directory_iterator(dir_ + folder), fs::directory_iterator()));
+    EXPECT_LE(kept, kMostFiles + kMostFiles / 8 + 1) << folder;
+    EXPECT_GE(kept, kMostFiles) << folder;
+  }
+  EXPECT_TRUE(fs::exists(files.LogPath(cell.attempt, 0)));
+  EXPECT_FALSE(fs::exists(files.LogPath("01A000000", 0)));
 }
 
 TEST_F(NodeResourcesTest, ABrokenRecordOfAFormerGangKillsNobody) {
