@@ -53,20 +53,20 @@ void NodeAgent::LeaveWhenIdle() {
   if (!leaving_ || exited_ || !host_.Idle()) return;
   const bool all_told = spool_->Attempts().empty();
   if (session_.up() && !all_told && leave_timer_.second == 0) {
-    leave_timer_ = loop_.RunAt(BootClock::now() + kLastAckWait, [this] { Exit(0, ""); });
+    leave_timer_ = loop_.RunAt(BootClock::now() + kLastAckWait, [this] { Exit(); });
     return;
   }
+  if (!session_.up()) return Exit();
   if (leave_timer_.second != 0 && !all_told) return;
-  if (session_.up()) Queue(Leave{"the agent was stopped"});
+  Queue(Leave{"the agent was stopped"});
   // Only what the wire takes at once; the coordinator notices the end of the stream anyway.
   loop_.Cancel(leave_timer_);
-  leave_timer_ = loop_.RunAt(BootClock::now() + std::chrono::milliseconds(session_.up() ? 100 : 0),
-                             [this] { Exit(0, ""); });
+  leave_timer_ = loop_.RunAt(BootClock::now() + std::chrono::milliseconds(100), [this] { Exit(); });
 }
 
-void NodeAgent::Exit(int code, const std::string& message) {
+void NodeAgent::Exit() {
   if (std::exchange(exited_, true)) return;
-  on_exit_(code, message);
+  on_exit_(exit_code_, exit_message_);
 }
 
 // --- from the gangs
@@ -225,12 +225,13 @@ void NodeAgent::Apply(const session_action::LeaseEnded&) {
 }
 
 void NodeAgent::Apply(const session_action::Exit& action) {
+  if (!leaving_) {
+    exit_code_ = 2;
+    exit_message_ = action.message;
+  }
   // Nothing of ours may run on without a coordinator.
-  host_.Post(gang_event::Shutdown{});
-  if (host_.Idle()) return Exit(2, action.message);
-  const std::string message = action.message;
-  leave_timer_ = loop_.RunAt(BootClock::now() + std::chrono::seconds(15),
-                             [this, message] { Exit(2, message); });
+  Shutdown();
+  LeaveWhenIdle();
 }
 
 }  // namespace assay

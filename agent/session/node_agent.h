@@ -87,7 +87,7 @@ class NodeAgent final : private GangOutbox, private FleetStreamObserver {
   void WriteNext();
   void ArmTimer();
   void LeaveWhenIdle();
-  void Exit(int code, const std::string& message);
+  void Exit();
 
   EventLoop& loop_;
   const Clock& clock_;
@@ -103,6 +103,8 @@ class NodeAgent final : private GangOutbox, private FleetStreamObserver {
   bool writing_ = false;
   bool leaving_ = false;
   bool exited_ = false;
+  int exit_code_ = 0;
+  std::string exit_message_;  // why, where the coordinator refused for good
   bool said_unreachable_ = false;
   std::optional<BootTime> armed_for_;
   EventLoop::TimerId timer_{};

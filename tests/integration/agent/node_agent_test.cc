@@ -422,6 +422,24 @@ TEST_F(NodeAgentTest, ARefusalForGoodExitsWithTwo) {
   EXPECT_THAT(exit_message_, HasSubstr("10.0.0.2"));
 }
 
+// It once waited for fifteen seconds, whenever anything had been running.
+TEST_F(NodeAgentTest, ARefusalForGoodExitsAsSoonAsItsGangIsGone) {
+  Runner("hello; while :; do sleep 1; done");
+  StartAgent();
+  Welcomed();
+  Begin(Order(1));
+  ASSERT_TRUE(Wait([&] { return Alive("01A") >= 1; }));
+  const BootTime refused = BootClock::now();
+  dialer_.stream->Deliver(Refuse{"duplicate_node", "node is at 10.0.0.1 and 10.0.0.2", false});
+  EXPECT_FALSE(exit_code_.has_value());
+  ASSERT_TRUE(Wait([&] { return exit_code_.has_value(); }));
+  EXPECT_LT(BootClock::now() - refused, seconds(10));
+  EXPECT_EQ(*exit_code_, 2);
+  EXPECT_THAT(exit_message_, HasSubstr("10.0.0.2"));
+  EXPECT_EQ(Alive("01A"), 0u);
+  EXPECT_TRUE(fs::exists(dir_ + "/state/spool/01A.pb"));
+}
+
 TEST_F(NodeAgentTest, OrdersBeforeWelcomeAreIgnored) {
   StartAgent();
   dialer_.stream->Deliver(Order(1));
