@@ -172,7 +172,8 @@ std::string FieldText(const Record& record, const FieldInfo& field) {
   if (!record.Has(field.field)) return "";
   const std::string_view name = field.name;
   if (field.type == FieldType::kFlag) return *record.Flag(field.field) ? "yes" : "no";
-  if (field.type == FieldType::kText) return Printable(record.Text(field.field));
+  if (field.type == FieldType::kText || field.type == FieldType::kCount)
+    return Printable(record.Text(field.field));
   if (field.type == FieldType::kList) {
     std::string text;
     for (const std::string& item : record.List(field.field)) {

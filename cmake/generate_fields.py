@@ -22,6 +22,7 @@ TYPES = {
     "number": "kNumber",
     "flag": "kFlag",
     "list": "kList",
+    "count": "kCount",
 }
 SOURCES = ("plan", "cell", "runner", "agent", "computed")
 BEGIN = "<!-- fields: begin (generated from catalog/fields.yaml by cmake/generate_fields.py) -->"
@@ -150,6 +151,7 @@ def json_schema(schema, fields):
             "number": {"type": ["number", "null"]},
             "flag": {"type": ["boolean", "null"]},
             "list": {"type": ["array", "null"], "items": {"type": "string"}},
+            "count": {"anyOf": [{"type": ["integer", "null"]}, {"const": "max"}]},
         }[field["type"]]
         properties[field["name"]] = {**kind, "description": field["doc"]}
     tree = {

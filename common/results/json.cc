@@ -28,8 +28,10 @@ std::string JsonList(const std::vector<std::string>& items) {
 std::string JsonValue(const Record& record, Field field) {
   const Value& value = record.Get(field);
   if (const auto* text = std::get_if<std::string>(&value)) {
-    return InfoOf(field).type == FieldType::kList ? JsonList(record.List(field))
-                                                  : JsonString(*text);
+    const FieldType type = InfoOf(field).type;
+    if (type == FieldType::kList) return JsonList(record.List(field));
+    if (type == FieldType::kCount && *text != "max") return *text;
+    return JsonString(*text);
   }
   if (const auto* integer = std::get_if<int64_t>(&value)) return fmt::format("{}", *integer);
   if (const auto* number = std::get_if<double>(&value)) return JsonNumber(*number);

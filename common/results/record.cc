@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -29,6 +30,12 @@ std::string_view AlternativeName(const Value& value) {
   return kNames[value.index()];
 }
 
+// As JSON writes one: no sign, no leading zero, and at most 18 digits, which fit 63 bits.
+bool IsWholeNumber(std::string_view text) {
+  if (text.empty() || text.size() > 18 || (text[0] == '0' && text.size() > 1)) return false;
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 }  // namespace
 
 std::string_view FieldTypeName(FieldType type) {
@@ -43,6 +50,8 @@ std::string_view FieldTypeName(FieldType type) {
       return "a flag";
     case FieldType::kList:
       return "a list of texts";
+    case FieldType::kCount:
+      return "a whole number or `max`";
   }
   return "text";
 }
@@ -117,6 +126,13 @@ absl::Status Record::Set(Field field, Value value) {
       auto* text = std::get_if<std::string>(&value);
       if (text == nullptr) return WrongType(info, AlternativeName(value));
       if (!IsUtf8(*text)) *text = ScrubUtf8(*text);
+      break;
+    }
+    case FieldType::kCount: {
+      if (const auto* integer = std::get_if<int64_t>(&value)) value = fmt::format("{}", *integer);
+      const auto* text = std::get_if<std::string>(&value);
+      if (text == nullptr) return WrongType(info, AlternativeName(value));
+      if (*text != "max" && !IsWholeNumber(*text)) return WrongType(info, "another text");
       break;
     }
     case FieldType::kInteger:

@@ -20,7 +20,8 @@
 
 namespace assay {
 
-enum class FieldType { kText, kInteger, kNumber, kFlag, kList };
+// kCount is a whole number or the word `max`; a record holds it as text, JSON shows a number bare.
+enum class FieldType { kText, kInteger, kNumber, kFlag, kList, kCount };
 enum class FieldSource { kPlan, kCell, kRunner, kAgent, kComputed };
 
 struct FieldInfo {
@@ -39,7 +40,7 @@ std::string_view FieldTypeName(FieldType type);
 std::optional<Field> FieldByName(std::string_view name);
 
 // monostate: not known. Text is valid UTF-8; a number is finite. kList values are texts joined by
-// ';'.
+// ';', kCount values the digits of the number.
 using Value = std::variant<std::monostate, std::string, int64_t, double, bool>;
 
 class Record {
@@ -52,9 +53,9 @@ class Record {
   std::string Text(Field field) const;  // "" where not known
   std::vector<std::string> List(Field field) const;
 
-  // Sets a value of the field's type; an integer is accepted for a number. InvalidArgument names
-  // the field for a wrong type. A non-finite number clears the field; bytes that are not UTF-8 are
-  // replaced.
+  // Sets a value of the field's type; an integer is accepted for a number and for a count.
+  // InvalidArgument names the field for a wrong type. A non-finite number clears the field; bytes
+  // that are not UTF-8 are replaced.
   absl::Status Set(Field field, Value value);
   void SetText(Field field, std::string_view text);  // text or list fields only
   // Joins `items` by ';' (one inside an item becomes ','). InvalidArgument unless a list field.

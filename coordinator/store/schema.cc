@@ -68,6 +68,7 @@ const char* ColumnType(FieldType type) {
       return "REAL";
     case FieldType::kText:
     case FieldType::kList:
+    case FieldType::kCount:
       break;
   }
   return "TEXT";

@@ -448,6 +448,7 @@ Record ReadRecord(const SqliteStatement& row, int at) {
     switch (info->type) {
       case FieldType::kText:
       case FieldType::kList:
+      case FieldType::kCount:
         status = record.Set(info->field, row.Text(column));
         break;
       case FieldType::kInteger:

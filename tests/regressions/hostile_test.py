@@ -227,11 +227,11 @@ class Runners(unittest.TestCase):
                 done = t.assay("run", t.matrix(SMALL))
                 self.assertEqual(done.returncode, 0 if outcome == "ok" else 1, done.stderr)
                 rows = {r["batch"]: r for r in t.results()}
-                self.assertEqual((rows["32"]["outcome"], rows["64"]["outcome"]), ("ok", outcome))
+                self.assertEqual((rows[32]["outcome"], rows[64]["outcome"]), ("ok", outcome))
                 if outcome == "fail":
-                    self.assertEqual(rows["64"]["reason"], "bad_output")
-                    self.assertLess(len(rows["64"]["message"]), 500)
-                    self.assertTrue(rows["64"]["message"].isprintable())
+                    self.assertEqual(rows[64]["reason"], "bad_output")
+                    self.assertLess(len(rows[64]["message"]), 500)
+                    self.assertTrue(rows[64]["message"].isprintable())
                     self.assertEqual(done.stderr.rstrip().splitlines()[-1][:11], "assay: cell")
 
 

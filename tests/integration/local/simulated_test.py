@@ -72,7 +72,7 @@ class MainPath(unittest.TestCase):
     def test_plan_needs_no_server(self):
         with local() as t:
             rows = json.loads(t.assay("plan", t.matrix(SMALL), "--format", "json", check=0).stdout)
-            self.assertEqual([r["batch"] for r in rows], ["32", "64"])
+            self.assertEqual([r["batch"] for r in rows], [32, 64])
             self.assertIsNone(rows[0]["card"])
             self.assertFalse(t.state.exists())
 
@@ -82,10 +82,10 @@ class Outcomes(unittest.TestCase):
         with local(f"batch=64:{behaviour}", **options) as t:
             done = t.assay("run", t.matrix(matrix), timeout=180)
             rows = {(r["batch"], r["repeat"]): r for r in t.results()}
-            self.assertEqual(rows[("32", 1)]["outcome"], "ok", (done.stdout, done.stderr, t.logs()))
+            self.assertEqual(rows[(32, 1)]["outcome"], "ok", (done.stdout, done.stderr, t.logs()))
             self.assertEqual(done.returncode, code, (done.stdout, done.stderr, t.logs()))
             wait_for(lambda: not t.processes("assay-simulate"), 15, "no runner alive")
-            return rows[("64", 1)], done
+            return rows[(64, 1)], done
 
     def test_crash_is_fail_with_the_signal_named(self):
         row, done = self.outcome("crash")

@@ -39,6 +39,16 @@ TEST(ResultsJson, HasEveryFieldAndNullForWhatIsNotKnown) {
 
 TEST(ResultsJson, OfNoRecordsIsAnEmptyArray) { EXPECT_EQ(WriteResultsJson({}), "[]\n"); }
 
+TEST(ResultsJson, WritesACountBareAndMaxAsText) {
+  Record record;
+  const Field fields[] = {Field::kBatch};
+  ASSERT_TRUE(record.Set(Field::kBatch, "64").ok());
+  EXPECT_EQ(RecordToJson(record, fields), R"({"batch":64})");
+  EXPECT_EQ(*RecordFromJson(R"({"batch":64})"), record);
+  ASSERT_TRUE(record.Set(Field::kBatch, "max").ok());
+  EXPECT_EQ(RecordToJson(record, fields), R"({"batch":"max"})");
+}
+
 TEST(ResultsJson, WritesListsAsArrays) {
   Record record;
   ASSERT_TRUE(record.SetList(Field::kGpuUuids, std::vector<std::string>{"GPU-1", "GPU-2"}).ok());

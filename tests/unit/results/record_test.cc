@@ -29,6 +29,19 @@ TEST(FieldTable, KnowsNoOtherName) {
   EXPECT_FALSE(FieldByName("").has_value());
 }
 
+TEST(Record, HoldsACountAsItsDigitsOrMax) {
+  Record record;
+  ASSERT_TRUE(record.Set(Field::kBatch, int64_t{64}).ok());
+  EXPECT_EQ(record.Text(Field::kBatch), "64");
+  ASSERT_TRUE(record.Set(Field::kBatch, "max").ok());
+  EXPECT_EQ(record.Text(Field::kBatch), "max");
+  for (const char* wrong : {"", "064", "-1", "1e3", "64 ", "MAX", "1234567890123456789"}) {
+    EXPECT_FALSE(record.Set(Field::kBatch, wrong).ok()) << wrong;
+  }
+  EXPECT_FALSE(record.Set(Field::kBatch, 64.0).ok());
+  EXPECT_EQ(record.Text(Field::kBatch), "max");
+}
+
 TEST(Record, KnowsNothingAtFirst) {
   const Record record;
   for (const FieldInfo& info : AllFields()) {

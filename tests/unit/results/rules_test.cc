@@ -27,9 +27,10 @@ Record Sound(const std::vector<Change>& changes = {}) {
   };
   set(Field::kOutcome, std::string("ok"));
   set(Field::kThermal, std::string("cold"));
-  set(Field::kThroughput, 812.5);
+  set(Field::kThroughput, 640.0);
   set(Field::kSteps, int64_t{1000});
   set(Field::kDeviceSteps, int64_t{1000});
+  set(Field::kBatch, std::string("64"));
   set(Field::kSamples, int64_t{64000});
   set(Field::kSeconds, 100.0);
   set(Field::kHostSeconds, 100.5);
@@ -64,7 +65,10 @@ TEST(Rules, NoMeasuredStepsIsInvalid) {
   EXPECT_THAT(FaultsOf({{Field::kSteps, int64_t{0}}, {Field::kDeviceSteps, int64_t{0}}}),
               ElementsAre("no measured steps"));
   EXPECT_THAT(FaultsOf({{Field::kSteps, Value()}}), ElementsAre("no measured steps"));
-  EXPECT_THAT(FaultsOf({{Field::kSteps, int64_t{1}}, {Field::kDeviceSteps, int64_t{1}}}),
+  EXPECT_THAT(FaultsOf({{Field::kSteps, int64_t{1}},
+                        {Field::kDeviceSteps, int64_t{1}},
+                        {Field::kSamples, int64_t{64}},
+                        {Field::kThroughput, 0.64}}),
               IsEmpty());
 }
 
@@ -73,7 +77,7 @@ TEST(Rules, NoThroughputIsInvalid) {
   EXPECT_THAT(FaultsOf({{Field::kThroughput, 0.0}}), ElementsAre("no throughput above zero"));
   EXPECT_THAT(FaultsOf({{Field::kThroughput, -1.0}}), ElementsAre("no throughput above zero"));
   EXPECT_THAT(FaultsOf({{Field::kThroughput, Value()}}), ElementsAre("no throughput above zero"));
-  EXPECT_THAT(FaultsOf({{Field::kThroughput, 0.001}}), IsEmpty());
+  EXPECT_THAT(FaultsOf({{Field::kThroughput, 0.001}, {Field::kSamples, Value()}}), IsEmpty());
 }
 
 // Case 27: a clock read before the device is done.
@@ -82,7 +86,39 @@ TEST(Rules, WindowsOverTwoPercentApartAreInvalid) {
   EXPECT_THAT(FaultsOf({{Field::kHostSeconds, 97.9}}), ElementsAre(HasSubstr("host's clock")));
   EXPECT_THAT(FaultsOf({{Field::kHostSeconds, 101.9}}), IsEmpty());
   EXPECT_THAT(FaultsOf({{Field::kHostSeconds, 98.1}}), IsEmpty());
-  EXPECT_THAT(FaultsOf({{Field::kSeconds, 0.0}}), ElementsAre(HasSubstr("host's clock")));
+}
+
+TEST(Rules, AWindowOfNoLengthIsInvalidWhateverTheHostSays) {
+  for (const double seconds : {0.0, -1.0}) {
+    EXPECT_THAT(FaultsOf({{Field::kSeconds, seconds}}), ElementsAre(HasSubstr("above zero")));
+    EXPECT_THAT(FaultsOf({{Field::kSeconds, seconds}, {Field::kHostSeconds, seconds}}),
+                ElementsAre(HasSubstr("above zero")));
+  }
+}
+
+TEST(Rules, AThroughputThatIsNotSamplesOverSecondsIsInvalid) {
+  for (const double wrong : {6400.0, 633.5, 646.5, 1e308}) {
+    EXPECT_THAT(FaultsOf({{Field::kThroughput, wrong}}),
+                ElementsAre(HasSubstr("samples over seconds are 640")));
+  }
+  EXPECT_THAT(FaultsOf({{Field::kThroughput, 633.7}}), IsEmpty());
+  EXPECT_THAT(FaultsOf({{Field::kThroughput, 6400.0}, {Field::kSeconds, Value()}}), IsEmpty());
+}
+
+TEST(Rules, SamplesThatTheStepsCannotHaveHadAreInvalid) {
+  const std::vector<Change> four_ranks = {
+      {Field::kGpus, int64_t{2}}, {Field::kNodes, int64_t{2}}, {Field::kWorldSize, int64_t{4}}};
+  const auto with = [&](std::vector<Change> changes) {
+    changes.insert(changes.end(), four_ranks.begin(), four_ranks.end());
+    return changes;
+  };
+  EXPECT_THAT(FaultsOf({{Field::kSamples, int64_t{64'000'000}}, {Field::kThroughput, 640'000.0}}),
+              ElementsAre("64000000 samples claimed in 1000 steps of 64"));
+  EXPECT_THAT(FaultsOf({{Field::kBatch, std::string("max")}}), IsEmpty());
+  EXPECT_THAT(FaultsOf(with({})), ElementsAre("64000 samples claimed in 1000 steps of 256"));
+  EXPECT_THAT(FaultsOf(with({{Field::kSamples, int64_t{256000}}, {Field::kThroughput, 2560.0}})),
+              IsEmpty());
+  EXPECT_THAT(FaultsOf(with({{Field::kScaling, std::string("strong")}})), IsEmpty());
 }
 
 TEST(Rules, StepsThatTheDeviceDidNotCountAreInvalid) {
@@ -94,10 +130,12 @@ TEST(Rules, StepsThatTheDeviceDidNotCountAreInvalid) {
 TEST(Rules, AWrongWorldSizeIsInvalid) {
   EXPECT_THAT(FaultsOf({{Field::kGpus, int64_t{2}},
                         {Field::kNodes, int64_t{2}},
+                        {Field::kBatch, Value()},
                         {Field::kWorldSize, int64_t{3}}}),
               ElementsAre("3 ranks took part, 4 asked for"));
   EXPECT_THAT(FaultsOf({{Field::kGpus, int64_t{2}},
                         {Field::kNodes, int64_t{2}},
+                        {Field::kBatch, Value()},
                         {Field::kWorldSize, int64_t{4}}}),
               IsEmpty());
 }
