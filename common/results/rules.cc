@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <set>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 #include "common/results/outcome.h"
 #include "common/text/number_format.h"
@@ -27,6 +30,40 @@ bool OnGpu(const Record& record) {
                      [](const std::string& uuid) { return !uuid.starts_with("CPU-"); });
 }
 
+// Global samples of one optimizer step by what was asked for; nothing where that is not a number.
+std::optional<double> SamplesPerStep(const Record& record) {
+  const std::string batch = record.Text(Field::kBatch);
+  const std::optional<int64_t> gpus = record.Integer(Field::kGpus);
+  const std::optional<int64_t> nodes = record.Integer(Field::kNodes);
+  int64_t per_rank = 0;
+  const auto [end, error] = std::from_chars(batch.data(), batch.data() + batch.size(), per_rank);
+  if (error != std::errc() || end != batch.data() + batch.size()) return std::nullopt;
+  if (record.Text(Field::kScaling) == "strong") return static_cast<double>(per_rank);
+  if (!gpus || !nodes) return std::nullopt;
+  return static_cast<double>(per_rank) * static_cast<double>(*gpus) * static_cast<double>(*nodes);
+}
+
+// The figure must follow from what it was made of, whoever reports it.
+void JudgeQuotient(const Record& record, Verdict& verdict) {
+  const std::optional<int64_t> steps = record.Integer(Field::kSteps);
+  const std::optional<int64_t> samples = record.Integer(Field::kSamples);
+  const std::optional<double> throughput = record.Number(Field::kThroughput);
+  const std::optional<double> seconds = record.Number(Field::kSeconds);
+  if (throughput && samples && seconds && *throughput > 0 && *seconds > 0) {
+    const double quotient = static_cast<double>(*samples) / *seconds;
+    if (!(std::abs(*throughput - quotient) <= kMostQuotientDifferenceRatio * quotient)) {
+      verdict.faults.push_back(fmt::format("throughput {:.4g}, but samples over seconds are {:.4g}",
+                                           *throughput, quotient));
+    }
+  }
+  const std::optional<double> per_step = SamplesPerStep(record);
+  if (per_step && steps && samples && *steps > 0 &&
+      static_cast<double>(*samples) != *per_step * static_cast<double>(*steps)) {
+    verdict.faults.push_back(
+        fmt::format("{} samples claimed in {} steps of {:.0f}", *samples, *steps, *per_step));
+  }
+}
+
 void JudgeWindow(const Record& record, Verdict& verdict) {
   const std::optional<int64_t> steps = record.Integer(Field::kSteps);
   const std::optional<double> throughput = record.Number(Field::kThroughput);
@@ -35,8 +72,10 @@ void JudgeWindow(const Record& record, Verdict& verdict) {
   if (!throughput || !(*throughput > 0)) verdict.faults.emplace_back("no throughput above zero");
 
   const std::optional<double> host_seconds = record.Number(Field::kHostSeconds);
-  if (seconds && host_seconds &&
-      !(std::abs(*host_seconds - *seconds) <= kMostClockDifferenceRatio * *seconds)) {
+  if (seconds && !(*seconds > 0)) {
+    verdict.faults.emplace_back("no window above zero seconds");
+  } else if (seconds && host_seconds &&
+             !(std::abs(*host_seconds - *seconds) <= kMostClockDifferenceRatio * *seconds)) {
     verdict.faults.push_back(fmt::format(
         "the window is {} by device events and {} by the host's clock, more than {} apart",
         HumanDuration(*seconds), HumanDuration(*host_seconds),
@@ -124,6 +163,7 @@ Verdict Judge(const Record& record) {
     return verdict;
   }
   JudgeWindow(record, verdict);
+  JudgeQuotient(record, verdict);
   JudgeGang(record, verdict);
   JudgeMarks(record, verdict);
   return verdict;

@@ -17,10 +17,11 @@
 namespace assay {
 
 // Limits of the rules; a value at the limit is still sound.
-inline constexpr double kMostClockDifferenceRatio = 0.02;  // device against host window
-inline constexpr double kMostSkippedRatio = 0.01;          // skipped steps over steps
-inline constexpr double kMostThrottleRatio = 0.05;         // samples with a throttle reason
-inline constexpr double kLeastPowerLimitRatio = 0.995;     // enforced over default power limit
+inline constexpr double kMostClockDifferenceRatio = 0.02;     // device against host window
+inline constexpr double kMostQuotientDifferenceRatio = 0.01;  // throughput to samples over seconds
+inline constexpr double kMostSkippedRatio = 0.01;             // skipped steps over steps
+inline constexpr double kMostThrottleRatio = 0.05;            // samples with a throttle reason
+inline constexpr double kLeastPowerLimitRatio = 0.995;        // enforced over default power limit
 // Less than any CUDA context takes (some 250 MiB from Volta on), more than an idle driver.
 inline constexpr int64_t kMostUsedBeforeBytes = int64_t{200} << 20;
 
