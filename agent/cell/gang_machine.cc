@@ -190,7 +190,7 @@ void GangMachine::On(const gang_event::RankRecord& event) {
   Gang* gang;
   size_t index;
   Rank* rank = FindRank(event.attempt, event.rank, &gang, &index);
-  if (rank == nullptr) return;
+  if (rank == nullptr || rank->broken) return;
   rank->last_sign = now_;
   if (rank->result_at) return Broke(*gang, index, "the runner wrote a record after its result");
   std::visit([&](const auto& record) { OnRecord(*gang, index, record); }, event.record);
@@ -211,15 +211,16 @@ void GangMachine::On(const gang_event::RecordsClosed& event) {
 }
 
 void GangMachine::OnRecord(Gang& gang, size_t index, const record::Hello& hello) {
-  const LocalRank& place = gang.ranks[index].place;
+  Rank& rank = gang.ranks[index];
+  const LocalRank& place = rank.place;
   if (hello.protocol != 1) {
     return Broke(gang, index,
                  fmt::format("the runner speaks protocol {}, the agent 1", hello.protocol));
   }
   if (!SameDevice(hello.uuid, place.gpu_uuid)) {
-    Broke(gang, index,
-          fmt::format("the runner opened {} but was given {}", hello.uuid, place.gpu_uuid));
+    return Broke(gang, index, OtherDeviceMessage(hello.uuid, place.gpu_uuid));
   }
+  rank.greeted = true;
 }
 
 void GangMachine::OnRecord(Gang& gang, size_t index, const record::Joined&) {
@@ -251,6 +252,12 @@ void GangMachine::OnRecord(Gang& gang, size_t index, const record::Progress& pro
 
 void GangMachine::OnRecord(Gang& gang, size_t index, const record::Result& result) {
   Rank& rank = gang.ranks[index];
+  if (result.outcome == "ok" && !(rank.greeted && rank.joined)) {
+    return Broke(gang, index,
+                 fmt::format("the runner wrote a result without '{}' before it, so nobody knows "
+                             "what it measured",
+                             rank.greeted ? "joined" : "hello"));
+  }
   rank.result_at = now_;
   rank.closed_at.reset();
   if (index == 0) CloseWindow(gang);
@@ -308,6 +315,7 @@ void GangMachine::Fail(Gang& gang, size_t index, const Diagnosis& cause) {
 void GangMachine::Broke(Gang& gang, size_t index, const std::string& message) {
   const Diagnosis cause{Outcome::kFail, reason::kBadOutput, message};
   Rank& rank = gang.ranks[index];
+  rank.broken = true;
   // Garbage takes the word from a result that was already there.
   if (!rank.stopped) rank.result.reset();
   Fail(gang, index, cause);

@@ -54,8 +54,10 @@ class GangMachine {
 
   struct Rank {
     LocalRank place;
+    bool greeted = false;  // a hello that fits was there
     bool joined = false;
     bool gone = false;
+    bool broken = false;                // nothing it says counts any more
     bool stopped = false;               // we asked it to end
     BootTime last_sign{};               // of life: Start or the newest record
     std::optional<BootTime> result_at;  // of the result record

@@ -14,6 +14,9 @@ namespace assay {
 namespace {
 
 constexpr size_t kMostDroppedNames = 8;
+// Versions and units are short; a table is as wide as the longest of them.
+constexpr size_t kMostTextBytes = 200;
+constexpr size_t kMostUuidBytes = 64;
 
 constexpr std::array kReasons = {reason::kOutOfMemory,      reason::kCrash,
                                  reason::kBadOutput,        reason::kNonFiniteLoss,
@@ -41,6 +44,24 @@ std::string_view DefaultReason(Outcome outcome) {
   return reason::kRunnerError;
 }
 
+bool CanBe(Field field, const record::FieldValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    return text->size() <= kMostTextBytes && ScrubForTerminal(*text) == *text &&
+           text->find('\n') == std::string::npos;
+  }
+  if (field == Field::kLossFirst || field == Field::kLossLast) return true;
+  if (const auto* integer = std::get_if<int64_t>(&value); integer != nullptr && *integer < 0) {
+    return false;
+  }
+  const auto* number = std::get_if<double>(&value);
+  return number == nullptr || *number >= 0;
+}
+
+// A zero or less is no throughput, whichever way it is written.
+bool IsNoThroughput(Field field, const Record& fields) {
+  return field == Field::kThroughput && !(fields.Number(field).value_or(0) > 0);
+}
+
 }  // namespace
 
 bool IsSafeAttemptId(std::string_view id) {
@@ -51,13 +72,20 @@ bool IsSafeAttemptId(std::string_view id) {
 
 bool SameDevice(std::string_view said, std::string_view given) {
   constexpr std::string_view kPrefix = "GPU-";
-  if (said.empty() || given.starts_with("MIG-")) return true;
+  if (given.starts_with("MIG-")) return true;
+  if (said.empty()) return given.starts_with("CPU-");
   if (said.starts_with(kPrefix)) said.remove_prefix(kPrefix.size());
   if (given.starts_with(kPrefix)) given.remove_prefix(kPrefix.size());
   return std::equal(said.begin(), said.end(), given.begin(), given.end(), [](char a, char b) {
     return std::tolower(static_cast<unsigned char>(a)) ==
            std::tolower(static_cast<unsigned char>(b));
   });
+}
+
+std::string OtherDeviceMessage(std::string_view said, std::string_view given) {
+  if (said.empty()) return fmt::format("the runner does not say that it opened {}", given);
+  return fmt::format("the runner opened {} but was given {}",
+                     Sentence(said.substr(0, kMostUuidBytes)), given);
 }
 
 RankReport ResultReport(const record::Result& result, std::vector<std::string>* dropped) {
@@ -79,9 +107,13 @@ RankReport ResultReport(const record::Result& result, std::vector<std::string>* 
   for (const auto& [name, value] : result.fields) {
     const std::optional<Field> field = FieldByName(name);
     bool taken = false;
-    if (field && InfoOf(*field).source == FieldSource::kRunner) {
+    if (field && InfoOf(*field).source == FieldSource::kRunner && CanBe(*field, value)) {
       const Value typed = std::visit([](const auto& held) { return Value(held); }, value);
       taken = report.fields.Set(*field, typed).ok();
+      if (taken && IsNoThroughput(*field, report.fields)) {
+        report.fields.Clear(*field);
+        taken = false;
+      }
     }
     if (!taken && dropped->size() < kMostDroppedNames) {
       dropped->push_back(Sentence(std::string_view(name).substr(0, 64)));

@@ -16,12 +16,15 @@ namespace assay {
 // True for what may be part of a file name: 1 to 64 of A-Z a-z 0-9 - _.
 bool IsSafeAttemptId(std::string_view id);
 
-// "GPU-8a.." and "8A.." are one device. An empty `said` (a runner on a CPU) and a slice, whose UUID
-// CUDA and NVML spell differently, match anything.
+// "GPU-8a.." and "8A.." are one device. An empty `said` is a CPU alone; a slice, whose UUID CUDA
+// and NVML spell differently, is any.
 bool SameDevice(std::string_view said, std::string_view given);
+std::string OtherDeviceMessage(std::string_view said, std::string_view given);
 
 // Outcome, reason, message and fields of a result record. Fields that the catalogue does not know,
-// that are not a runner's to say or are of another type go to `dropped`, at most 8 names.
+// that are not a runner's to say, are of another type or cannot be so (a text over 200 bytes or of
+// several lines; less than nothing, but for a loss; a throughput of 0) go to `dropped`, at most 8
+// names.
 RankReport ResultReport(const record::Result& result, std::vector<std::string>* dropped);
 
 // The static reason code that `report` names; one that is no code of ours becomes runner_error.

@@ -57,6 +57,11 @@ class GangMachineTest : public testing::Test {
   void Say(uint32_t rank, record::Parsed record) {
     Do(gang_event::RankRecord{kAttempt, rank, std::move(record)});
   }
+  // What every sound runner says before its figures.
+  void Greet(uint32_t rank) {
+    Say(rank, record::Hello{1, "assay-train", "0.1.0", 1, "GPU-" + std::to_string(rank)});
+    Say(rank, record::Joined{});
+  }
   void Result(uint32_t rank, const std::string& outcome, const std::string& reason = "",
               const std::string& message = "") {
     Say(rank, record::Result{outcome, reason, message, {}});
@@ -279,6 +284,7 @@ TEST_F(GangMachineTest, Case46TheCellLimitEndsAWorkerThatKeepsTalking) {
 
 TEST_F(GangMachineTest, AResultStandsThoughTheProcessHangsAfterIt) {
   Run(1);
+  Greet(0);
   Result(0, "ok");
   AdvanceToDeadline();
   EXPECT_THAT(Stopped(), ElementsAre(0u));
@@ -297,10 +303,41 @@ TEST_F(GangMachineTest, GarbageEndsTheRankAsBadOutput) {
 
 TEST_F(GangMachineTest, ARecordAfterTheResultIsBadOutput) {
   Run(1);
+  Greet(0);
   Result(0, "ok");
   Say(0, record::Progress{1, {}, {}});
   Gone(0, 0);
   EXPECT_EQ(Report(0).reason, reason::kBadOutput);
+  EXPECT_THAT(Report(0).message, HasSubstr("after its result"));
+}
+
+// Who does not say which device it opened, or that its gang came together, measured nothing known.
+TEST_F(GangMachineTest, AnOkResultWithoutHelloOrJoinedIsBadOutput) {
+  Run(2);
+  Result(0, "ok");
+  Say(1, record::Hello{1, "assay-train", "0.1.0", 1, "GPU-1"});
+  Result(1, "ok");
+  Gone(0, 0);
+  Gone(1, 0);
+  EXPECT_EQ(Report(0).reason, reason::kBadOutput);
+  EXPECT_THAT(Report(0).message, HasSubstr("without 'hello'"));
+  EXPECT_EQ(Report(1).reason, reason::kBadOutput);
+}
+
+// All of it may lie in the pipe before the first SIGTERM arrives.
+TEST_F(GangMachineTest, AnOkResultBehindABrokenRecordDoesNotCount) {
+  const auto other_device = record::Hello{1, "assay-train", "0.1.0", 1, "GPU-9"};
+  const auto other_protocol = record::Hello{2, "assay-train", "0.1.0", 1, "GPU-0"};
+  for (const record::Hello& hello : {other_device, other_protocol}) {
+    actions_.clear();
+    Run(1);
+    Say(0, hello);
+    Greet(0);
+    Result(0, "ok");
+    Gone(0, 0);
+    EXPECT_EQ(Report(0).outcome, Outcome::kFail);
+    EXPECT_EQ(Report(0).reason, reason::kBadOutput);
+  }
 }
 
 TEST_F(GangMachineTest, RecordsClosedEarlyAreBadOutputUnlessTheExitComesFirst) {

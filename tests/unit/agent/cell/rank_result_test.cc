@@ -17,6 +17,8 @@ TEST(SameDevice, Case7ComparesUuidsInEitherSpelling) {
   EXPECT_TRUE(SameDevice("8a1f", "GPU-8a1f"));
   EXPECT_TRUE(SameDevice("", "CPU-00"));
   EXPECT_TRUE(SameDevice("GPU-parent", "MIG-slice"));
+  EXPECT_TRUE(SameDevice("", "MIG-slice"));
+  EXPECT_FALSE(SameDevice("", "GPU-8a1f"));
   EXPECT_FALSE(SameDevice("GPU-8a1f", "GPU-8a1e"));
   EXPECT_FALSE(SameDevice("GPU-8a1", "GPU-8a1f"));
 }
@@ -35,6 +37,34 @@ TEST(ResultReport, TakesRunnerFieldsAndNamesTheRest) {
   EXPECT_EQ(report.fields.Integer(Field::kSteps), 40);
   EXPECT_FALSE(report.fields.Has(Field::kPowerMeanWatts));
   EXPECT_THAT(dropped, ElementsAre("power_mean_watts", "no_such_field", "samples"));
+}
+
+TEST(ResultReport, DropsFiguresAndTextsThatCannotBe) {
+  record::Result result;
+  result.outcome = "ok";
+  result.fields = {{"throughput", 0.0},
+                   {"allocated_peak_bytes", int64_t{-1}},
+                   {"ci95_ratio", -0.5},
+                   {"unit", std::string(201, 'u')},
+                   {"libtorch_version", std::string("2.11\n")},
+                   {"cuda_version", std::string("\x1b[2J")},
+                   {"loss_last", -0.5},
+                   {"skipped_steps", int64_t{0}},
+                   {"cudnn_version", std::string(200, 'u')}};
+  std::vector<std::string> dropped;
+  const RankReport report = ResultReport(result, &dropped);
+  EXPECT_THAT(dropped, ElementsAre("throughput", "allocated_peak_bytes", "ci95_ratio", "unit",
+                                   "libtorch_version", "cuda_version"));
+  EXPECT_FALSE(report.fields.Has(Field::kThroughput));
+  EXPECT_EQ(report.fields.Number(Field::kLossLast), -0.5);
+  EXPECT_EQ(report.fields.Integer(Field::kSkippedSteps), 0);
+  EXPECT_TRUE(report.fields.Has(Field::kCudnnVersion));
+}
+
+TEST(OtherDeviceMessage, IsShortAndPrintable) {
+  EXPECT_LT(OtherDeviceMessage(std::string(900'000, 'x'), "GPU-1").size(), 200u);
+  EXPECT_THAT(OtherDeviceMessage("\x1b[2J", "GPU-1"), testing::Not(HasSubstr("\x1b")));
+  EXPECT_THAT(OtherDeviceMessage("", "GPU-1"), HasSubstr("does not say"));
 }
 
 TEST(ResultReport, AReasonThatIsNoCodeBecomesRunnerError) {
