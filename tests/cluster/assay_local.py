@@ -1,7 +1,12 @@
 """Real coordinator, agent and runners of one state directory, for tests; surely torn down.
 
-    with Local(bin_dir) as local:
-        done = local.assay("run", "m.yaml")
+    class Some(unittest.TestCase):
+        def test_it(self):
+            with local() as t:
+                t.assay("run", t.matrix(SMALL), check=0)
+
+    if __name__ == "__main__":
+        main()  # usage: some_test.py BIN_DIR [unittest arguments]
 
 Every process is found again by the state directory in its command line or environment, so nothing
 outlives the `with`, whatever the test did to it. Only the standard library is used.
@@ -12,11 +17,50 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
+import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
+ONE_CARD = FIXTURES / "nvml" / "rtx3090.json"
+# Four cells of a simulated card, done in a second.
+SMALL = """
+name: small
+axes:
+  model: [resnet50]
+  precision: [amp-fp16]
+  batch: [32, 64]
+repeat: 2
+stop: {confidence: 0.01, min_seconds: 0.05, max_seconds: 0.2}
+"""
+# CTest's code of a test that could not run (SKIP_RETURN_CODE).
+SKIPPED = 77
+
+_bin = None
+
+
+def main():
+    """Runs the test cases of the calling script. One that was skipped makes the whole of it show as
+    skipped, with its reason: what did not run must not count as passed."""
+    global _bin
+    _bin = pathlib.Path(sys.argv.pop(1)).resolve()
+    result = unittest.main(verbosity=2, exit=False).result
+    if not result.wasSuccessful() or not (result.testsRun or result.skipped):
+        sys.exit(1)
+    for test, reason in result.skipped:
+        print(f"skipped: {test}: {reason}")
+    sys.exit(SKIPPED if result.skipped else 0)
+
+
+def bin_dir():
+    """Where the programs under test are; known once main() has begun."""
+    return _bin
+
+
+def local(simulate=None, devices=ONE_CARD, **env):
+    return Local(bin_dir(), devices=devices, simulate=simulate, extra_env=env)
 
 
 class Local:

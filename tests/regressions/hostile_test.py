@@ -15,10 +15,8 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
-from assay_local import FIXTURES, Local, wait_for  # noqa: E402
+from assay_local import local, main, wait_for  # noqa: E402
 
-BIN = None
-ONE_CARD = FIXTURES / "nvml" / "rtx3090.json"
 SANITIZED = "ASAN_OPTIONS" in os.environ
 
 SMALL = """
@@ -28,10 +26,6 @@ repeat: 1
 stop: {confidence: 0.01, min_seconds: 0.05, max_seconds: 0.2}
 limits: {cell_seconds: 60, no_step_seconds: 10}
 """
-
-
-def local(simulate=None, **env):
-    return Local(BIN, devices=ONE_CARD, simulate=simulate, extra_env=env)
 
 
 def one_line(test, done, code, *parts):
@@ -236,5 +230,4 @@ class Runners(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)
+    main()

@@ -14,10 +14,8 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
-from assay_local import FIXTURES, ROOT, Local, wait_for  # noqa: E402
+from assay_local import FIXTURES, ONE_CARD, ROOT, local, main, wait_for  # noqa: E402
 
-BIN = None
-ONE_CARD = FIXTURES / "nvml" / "rtx3090.json"
 
 SMALL = """
 name: small
@@ -34,10 +32,6 @@ RESULTS = PLAN + """cell target outcome message verdict marks throughput unit ci
     temperature_max_celsius throttle_ratio gpu_busy_ratio transport exclusive thermal colocate node
     gpu_uuids cpu_model simulated started_at attempt driver_version libtorch_version cuda_version
     cudnn_version nccl_version""".split()
-
-
-def local(simulate=None, devices=ONE_CARD, **env):
-    return Local(BIN, devices=devices, simulate=simulate, extra_env=env)
 
 
 class Fields(unittest.TestCase):
@@ -242,5 +236,4 @@ class Neighbours(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)
+    main()

@@ -14,25 +14,10 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "cluster"))
-from assay_local import FIXTURES, Local, wait_for  # noqa: E402
+from assay_local import SMALL, local, main, wait_for  # noqa: E402
 
-BIN = None
-ONE_CARD = FIXTURES / "nvml" / "rtx3090.json"
 
-SMALL = """
-name: small
-axes:
-  model: [resnet50]
-  precision: [amp-fp16]
-  batch: [32, 64]
-repeat: 2
-stop: {confidence: 0.01, min_seconds: 0.05, max_seconds: 0.2}
-"""
 LONG = SMALL.replace("min_seconds: 0.05, max_seconds: 0.2", "min_seconds: 20, max_seconds: 30")
-
-
-def local(simulate=None, devices=ONE_CARD, **env):
-    return Local(BIN, devices=devices, simulate=simulate, extra_env=env)
 
 
 class Commands(unittest.TestCase):
@@ -211,5 +196,4 @@ stop: {confidence: 0.05, min_seconds: 0.01, max_seconds: 0.1}
 
 
 if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)
+    main()

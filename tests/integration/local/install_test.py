@@ -14,9 +14,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "cluster"))
-from assay_local import FIXTURES, Local  # noqa: E402
-
-BIN = None
+from assay_local import FIXTURES, Local, bin_dir, main  # noqa: E402
 
 
 class Install(unittest.TestCase):
@@ -24,7 +22,7 @@ class Install(unittest.TestCase):
     def setUpClass(cls):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-i-"))
         cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
-        done = subprocess.run(["cmake", "--install", str(pathlib.Path(BIN).parent), "--prefix",
+        done = subprocess.run(["cmake", "--install", str(bin_dir().parent), "--prefix",
                                str(folder / "made")], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         (folder / "made").rename(folder / "moved")
@@ -73,5 +71,4 @@ class Install(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)
+    main()

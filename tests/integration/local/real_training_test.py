@@ -11,9 +11,8 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "cluster"))
-from assay_local import Local  # noqa: E402
+from assay_local import Local, bin_dir, main  # noqa: E402
 
-BIN = None
 # Of each measured cell; what a CPU has not is below.
 KNOWN = """throughput unit step_p50_ms step_p95_ms step_p99_ms cv_ratio steps device_steps samples
 seconds host_seconds warmup_seconds warmup_steps stop_reason skipped_steps loss_first loss_last
@@ -30,7 +29,7 @@ STOP = "stop: {confidence: 0.01, min_seconds: 0.2, max_seconds: 0.5}\n"
 
 def local():
     # One thread, so that two tests at a time do not wait for each other's.
-    return Local(BIN, devices="cpu", extra_env={"OMP_NUM_THREADS": "1"})
+    return Local(bin_dir(), devices="cpu", extra_env={"OMP_NUM_THREADS": "1"})
 
 
 class RealTraining(unittest.TestCase):
@@ -133,5 +132,4 @@ class RealTraining(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)
+    main()

@@ -16,24 +16,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "cluster"))
-from assay_local import FIXTURES, Local, wait_for  # noqa: E402
-
-BIN = None
-ONE_CARD = FIXTURES / "nvml" / "rtx3090.json"
-
-SMALL = """
-name: small
-axes:
-  model: [resnet50]
-  precision: [amp-fp16]
-  batch: [32, 64]
-repeat: 2
-stop: {confidence: 0.01, min_seconds: 0.05, max_seconds: 0.2}
-"""
-
-
-def local(simulate=None, devices=ONE_CARD, **env):
-    return Local(BIN, devices=devices, simulate=simulate, extra_env=env)
+from assay_local import FIXTURES, SMALL, local, main, wait_for  # noqa: E402
 
 
 class MainPath(unittest.TestCase):
@@ -227,5 +210,4 @@ class Gangs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)
+    main()
