@@ -151,6 +151,7 @@ void StateLoop::CarryOut(Actions actions) {
 void StateLoop::ServeWatchers() {
   const BootTime now = clock_.Now();
   std::erase_if(watchers_, [&](Watcher& watcher) {
+    if (watcher.sink->Gone()) return true;
     return watcher.dirty && now >= watcher.next && !Serve(watcher, now);
   });
 }

@@ -30,6 +30,8 @@ class WatchSink {
  public:
   virtual ~WatchSink() = default;
   virtual bool Ready() = 0;
+  // Nobody reads it any more: it is let go, however long the run goes on.
+  virtual bool Gone() = 0;
   virtual void Update(const RunView& view) = 0;
   // The run is not in memory (ended long ago, or unknown), or the coordinator shuts down.
   virtual void End(const absl::Status& status) = 0;

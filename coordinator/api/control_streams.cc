@@ -114,7 +114,8 @@ class StreamSink final : public WatchSink {
              ResultReader& reader, std::string run)
       : stream_(std::move(stream)), work_(work), reader_(reader), run_(std::move(run)) {}
 
-  bool Ready() override { return stream_->Idle() || stream_->Finished(); }
+  bool Ready() override { return stream_->Idle(); }
+  bool Gone() override { return stream_->Finished(); }
   void Update(const RunView& view) override {
     for (v1::RunUpdate& update : UpdatesOf(view)) stream_->Put(std::move(update));
     if (view.final) stream_->End(grpc::Status::OK);

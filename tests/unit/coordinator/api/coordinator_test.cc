@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "assay/v1/control_service.grpc.pb.h"
@@ -383,6 +384,32 @@ TEST_F(CoordinatorTest, RunThatEndedInAnEarlierLifeIsWatchedToItsEndAtOnce) {
   ASSERT_THAT(updates, SizeIs(1));
   EXPECT_TRUE(updates[0].final());
   EXPECT_EQ(updates[0].state(), "done");
+}
+
+// A watcher that had left was kept, and served four times a second, until its run ended.
+TEST_F(CoordinatorTest, WatcherThatLeavesIsForgottenWhileItsRunGoesOn) {
+  v1::SubmitReply reply;
+  ASSERT_TRUE(Submit(kMatrix, &reply).ok());
+  {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    v1::WatchRequest request;
+    request.set_run(reply.run());
+    auto reader = control_->Watch(&context, request);
+    v1::RunUpdate update;
+    ASSERT_TRUE(reader->Read(&update));
+    EXPECT_EQ(coordinator_->control().calls(), 1);
+    context.TryCancel();
+    while (reader->Read(&update)) {
+    }
+    EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  const BootTime until = clock_.Now() + std::chrono::seconds(10);
+  while (coordinator_->control().calls() > 0 && clock_.Now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(coordinator_->control().calls(), 0);
+  EXPECT_TRUE(coordinator_->HasUnfinishedRuns());
 }
 
 TEST_F(CoordinatorTest, SessionThatBeginsWithoutHelloIsRefused) {
