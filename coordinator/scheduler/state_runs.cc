@@ -218,8 +218,9 @@ void CoordinatorState::Impl::On(const event::ImportRows& e) {
   for (const RunRow& run : e.rows.runs) {
     if (ended_runs_.contains(run.id)) continue;
     // The other coordinator's unfinished run is finished as far as this one is concerned.
-    ended_runs_[run.id] = {run.id,    run.request_id, RunState::kDone,     run.cells,
-                           run.specs, run.generation, run.rerun_request_id};
+    const RunState state = IsEnded(run.state) ? run.state : RunState::kDone;
+    ended_runs_[run.id] = {run.id,         run.request_id,      state, run.cells, run.specs,
+                           run.generation, run.rerun_request_id};
   }
   batch_.import = e.rows;
   for (RunRow& run : batch_.import->runs) {

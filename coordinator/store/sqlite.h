@@ -54,10 +54,23 @@ class SqliteStatement {
   int bind_error_ = 0;
 };
 
+// Resets a statement at the end of its use, however that ends: one that stands on a row holds its
+// connection to the rows of that moment, and later reads would not see what was committed since.
+class StatementUse {
+ public:
+  explicit StatementUse(SqliteStatement* statement) : statement_(statement) {}
+  ~StatementUse() { statement_->Reset(); }
+  StatementUse(const StatementUse&) = delete;
+  StatementUse& operator=(const StatementUse&) = delete;
+
+ private:
+  SqliteStatement* const statement_;
+};
+
 class SqliteDatabase {
  public:
-  // Opens or creates `path` with WAL, synchronous=FULL and foreign keys on, and the exclusive
-  // locking that a single owner allows.
+  // Opens or creates `path` with WAL, synchronous=FULL and foreign keys on. Two connections of one
+  // process may hold it at a time.
   static absl::StatusOr<SqliteDatabase> Open(const std::string& path);
 
   SqliteDatabase(SqliteDatabase&& other) noexcept;

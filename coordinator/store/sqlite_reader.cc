@@ -50,6 +50,7 @@ absl::StatusOr<std::vector<RunOverview>> SqliteReader::ListRuns() {
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement,
                          rows_.Cached(fmt::format(
                              "SELECT {} FROM runs ORDER BY submitted_at DESC, id DESC", columns)));
+  const StatementUse use_statement(statement);
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
     if (!row) break;
@@ -57,10 +58,10 @@ absl::StatusOr<std::vector<RunOverview>> SqliteReader::ListRuns() {
     ASSAY_ASSIGN_OR_RETURN(overview.run, ReadRun(*statement, 0));
     runs.push_back(std::move(overview));
   }
-  statement->Reset();
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement * counts,
                          rows_.Cached("SELECT outcome, count(*) FROM cells WHERE run = ? AND "
                                       "outcome IS NOT NULL GROUP BY outcome"));
+  const StatementUse use_counts(counts);
   for (RunOverview& overview : runs) {
     counts->Reset();
     counts->Bind(1, std::string_view(overview.run.id));
@@ -72,7 +73,6 @@ absl::StatusOr<std::vector<RunOverview>> SqliteReader::ListRuns() {
       }
     }
   }
-  counts->Reset();
   return runs;
 }
 
@@ -81,10 +81,10 @@ absl::StatusOr<std::string> SqliteReader::ResolveRun(const std::string& text) {
     ASSAY_ASSIGN_OR_RETURN(
         SqliteStatement * statement,
         rows_.Cached("SELECT id FROM runs ORDER BY submitted_at DESC, id DESC LIMIT 1"));
+    const StatementUse use_statement(statement);
     ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
     if (!row) return absl::NotFoundError("there is no run yet");
     std::string id = statement->Text(0);
-    statement->Reset();
     return id;
   }
   std::string prefix;
@@ -97,13 +97,13 @@ absl::StatusOr<std::string> SqliteReader::ResolveRun(const std::string& text) {
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement * statement,
       rows_.Cached("SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || '~' ORDER BY id LIMIT 2"));
+  const StatementUse use_statement(statement);
   statement->Bind(1, std::string_view(prefix));
   ASSAY_ASSIGN_OR_RETURN(const bool first, statement->Step());
   if (!first) return NoRun(prefix);
   std::string id = statement->Text(0);
   ASSAY_ASSIGN_OR_RETURN(const bool second, statement->Step());
   const std::string other = second ? statement->Text(0) : std::string();
-  statement->Reset();
   if (second && id != prefix) {
     return absl::InvalidArgumentError(fmt::format(
         "{} is the beginning of several runs, {} and {} among them", prefix, id, other));
@@ -115,11 +115,11 @@ absl::StatusOr<RunRow> SqliteReader::GetRun(const std::string& run) {
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement * statement,
       rows_.Cached(fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns)));
+  const StatementUse use_statement(statement);
   statement->Bind(1, std::string_view(run));
   ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
   if (!row) return NoRun(run);
   absl::StatusOr<RunRow> result = ReadRun(*statement, 0);
-  statement->Reset();
   return result;
 }
 
@@ -136,6 +136,7 @@ absl::StatusOr<std::vector<CellResult>> SqliteReader::ListCells(const std::strin
   static const std::string sql =
       CellQuery("cells.run = ? AND cells.cell > ? ORDER BY cells.cell LIMIT ?");
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement, rows_.Cached(sql));
+  const StatementUse use_statement(statement);
   statement->Bind(1, std::string_view(run));
   statement->Bind(2, static_cast<int64_t>(after));
   statement->Bind(3, int64_t{limit});
@@ -146,13 +147,13 @@ absl::StatusOr<std::vector<CellResult>> SqliteReader::ListCells(const std::strin
     ASSAY_ASSIGN_OR_RETURN(CellResult result, ReadCellResult(*statement));
     results.push_back(std::move(result));
   }
-  statement->Reset();
   return results;
 }
 
 absl::StatusOr<CellResult> SqliteReader::GetCell(const std::string& run, uint64_t cell) {
   static const std::string sql = CellQuery("cells.run = ? AND cells.cell = ?");
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement, rows_.Cached(sql));
+  const StatementUse use_statement(statement);
   statement->Bind(1, std::string_view(run));
   statement->Bind(2, static_cast<int64_t>(cell));
   ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
@@ -160,7 +161,6 @@ absl::StatusOr<CellResult> SqliteReader::GetCell(const std::string& run, uint64_
     return absl::NotFoundError(fmt::format("there is no cell {} in run {}", cell, run));
   }
   absl::StatusOr<CellResult> result = ReadCellResult(*statement);
-  statement->Reset();
   return result;
 }
 
@@ -171,6 +171,7 @@ absl::StatusOr<std::vector<AttemptRow>> SqliteReader::ListAttempts(const std::st
       "WHERE attempts.run = ? AND attempts.cell = ? ORDER BY attempts.number, attempts.id",
       kAttemptColumns, ResultColumns());
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement, rows_.Cached(sql));
+  const StatementUse use_statement(statement);
   statement->Bind(1, std::string_view(run));
   statement->Bind(2, static_cast<int64_t>(cell));
   std::vector<AttemptRow> attempts;
@@ -181,13 +182,13 @@ absl::StatusOr<std::vector<AttemptRow>> SqliteReader::ListAttempts(const std::st
     attempt.record = ReadRecord(*statement, kAttemptColumnCount);
     attempts.push_back(std::move(attempt));
   }
-  statement->Reset();
   return attempts;
 }
 
 absl::StatusOr<std::vector<Spec>> ReadSpecs(SqliteRows& rows, const std::string& run) {
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement,
                          rows.Cached("SELECT spec FROM specs WHERE run = ? ORDER BY spec_index"));
+  const StatementUse use_statement(statement);
   statement->Bind(1, std::string_view(run));
   std::vector<Spec> specs;
   while (true) {
@@ -202,7 +203,6 @@ absl::StatusOr<std::vector<Spec>> ReadSpecs(SqliteRows& rows, const std::string&
     }
     specs.push_back(*std::move(spec));
   }
-  statement->Reset();
   return specs;
 }
 

@@ -36,6 +36,7 @@ absl::StatusOr<StateSnapshot> SqliteStore::Load() {
       SqliteStatement * runs,
       rows_.Cached("SELECT id, request_id, state, cells, specs, generation, rerun_request_id "
                    "FROM runs ORDER BY id"));
+  const StatementUse use_runs(runs);
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const bool row, runs->Step());
     if (!row) break;
@@ -58,7 +59,6 @@ absl::StatusOr<StateSnapshot> SqliteStore::Load() {
       unfinished.push_back(run.id);
     }
   }
-  runs->Reset();
   for (const std::string& id : unfinished) {
     ASSAY_ASSIGN_OR_RETURN(RunSnapshot run, LoadRunSnapshot(rows_, id));
     snapshot.unfinished.push_back(std::move(run));
@@ -66,6 +66,7 @@ absl::StatusOr<StateSnapshot> SqliteStore::Load() {
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement * nodes,
                          rows_.Cached("SELECT node, session_epoch, machine_id, boot_id, instance, "
                                       "address, last_hello FROM nodes ORDER BY node"));
+  const StatementUse use_nodes(nodes);
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const bool row, nodes->Step());
     if (!row) break;
@@ -73,7 +74,6 @@ absl::StatusOr<StateSnapshot> SqliteStore::Load() {
                               nodes->Text(2), nodes->Text(3), nodes->Text(4), nodes->Text(5),
                               nodes->Integer(6)});
   }
-  nodes->Reset();
   return snapshot;
 }
 
@@ -144,16 +144,17 @@ absl::StatusOr<RunSnapshot> LoadRunSnapshot(SqliteRows& rows, const std::string&
     ASSAY_ASSIGN_OR_RETURN(
         SqliteStatement * statement,
         rows.Cached(fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns)));
+    const StatementUse use_statement(statement);
     statement->Bind(1, std::string_view(run));
     ASSAY_ASSIGN_OR_RETURN(const bool found, statement->Step());
     if (!found) return absl::NotFoundError(fmt::format("there is no run {}", run));
     ASSAY_ASSIGN_OR_RETURN(snapshot.run, ReadRun(*statement, 0));
-    statement->Reset();
   }
   ASSAY_ASSIGN_OR_RETURN(snapshot.specs, ReadSpecs(rows, run));
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement * cells,
       rows.Cached(fmt::format("SELECT {} FROM cells WHERE run = ? ORDER BY cell", kCellColumns)));
+  const StatementUse use_cells(cells);
   cells->Bind(1, std::string_view(run));
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const bool row, cells->Step());
@@ -161,11 +162,11 @@ absl::StatusOr<RunSnapshot> LoadRunSnapshot(SqliteRows& rows, const std::string&
     ASSAY_ASSIGN_OR_RETURN(CellRow cell, ReadCell(*cells, 0));
     snapshot.cells.push_back(std::move(cell));
   }
-  cells->Reset();
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement * attempts,
       rows.Cached(fmt::format("SELECT {} FROM attempts WHERE run = ? ORDER BY cell, number, id",
                               kAttemptColumns)));
+  const StatementUse use_attempts(attempts);
   attempts->Bind(1, std::string_view(run));
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const bool row, attempts->Step());
@@ -173,7 +174,6 @@ absl::StatusOr<RunSnapshot> LoadRunSnapshot(SqliteRows& rows, const std::string&
     ASSAY_ASSIGN_OR_RETURN(AttemptRow attempt, ReadAttempt(*attempts, 0, /*with_text=*/false));
     snapshot.attempts.push_back(std::move(attempt));
   }
-  attempts->Reset();
   return snapshot;
 }
 

@@ -382,6 +382,21 @@ TEST(Import, IsRefusedWhileTheRunIsUnfinishedHereAndElseCounted) {
   EXPECT_EQ(std::get<ImportReply>(bench.replies[51].body).attempts_new, 3u);
 }
 
+TEST(Import, ACancelledRunStaysCancelled) {
+  Bench bench;
+  event::ImportRows import;
+  import.token = 50;
+  import.rows.runs.resize(1);
+  import.rows.runs[0].id = "01J00000000000000000000000";
+  import.rows.runs[0].state = RunState::kCancelled;
+  bench.Do(import);
+  event::CancelRun cancel;
+  cancel.token = 51;
+  cancel.run = import.rows.runs[0].id;
+  bench.Do(cancel);
+  EXPECT_EQ(std::get<CancelReply>(bench.replies[51].body).state, RunState::kCancelled);
+}
+
 // Seconds a cell that a run of that many specs, ten repeats each, takes to be drained.
 double DrainSecondsPerCell(uint32_t count) {
   Bench bench;

@@ -69,6 +69,19 @@ TEST_F(SqliteStoreTest, RowsOutliveTheStore) {
   EXPECT_THAT(store->Load()->ended, SizeIs(1));
 }
 
+// The statement that had met the row was left standing on it, and the reader with it in the past.
+TEST_F(SqliteStoreTest, ARowThatCannotBeReadDoesNotHoldTheReaderToThePast) {
+  auto store = SqliteStore::Open(path_).value();
+  auto reader = SqliteReader::Open(path_).value();
+  ASSERT_TRUE(CommitRun(*store, 1).ok());
+  ASSERT_TRUE(CommitRun(*store, 2).ok());
+  auto by_hand = SqliteDatabase::Open(path_);
+  ASSERT_TRUE(by_hand->Execute("UPDATE runs SET selection='no JSON'").ok());
+  EXPECT_EQ(reader->ListRuns().status().code(), absl::StatusCode::kDataLoss);
+  ASSERT_TRUE(CommitRun(*store, 3).ok());
+  EXPECT_TRUE(reader->GetRun(RunId(3)).ok()) << reader->GetRun(RunId(3)).status();
+}
+
 TEST_F(SqliteStoreTest, ResultColumnsAreTypedAndComputedFieldsHaveNone) {
   auto store = SqliteStore::Open(path_).value();
   auto database = SqliteDatabase::Open(path_);
