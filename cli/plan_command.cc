@@ -108,11 +108,11 @@ void PrintPlanTable(CommandContext& context, const Matrix& matrix, const Plan& p
   Output& output = context.output;
   const std::string name = matrix.name.empty() ? "" : Printable(matrix.name) + ": ";
   output.Out(RenderFitted(columns, rows, TableWidth(output.out_fd()), output.out_color()));
-  std::string line = fmt::format("{}{} specs", name, plan.specs);
+  std::string line = name + Counted(plan.specs, "spec");
   // With no fleet the number of targets is not known, and 1 stands for each of them.
   const bool fleet = !plan.rows.empty() && plan.rows.front().feasible.has_value();
-  if (fleet) line += fmt::format(" on {} targets", plan.targets);
-  line += fmt::format(", {} cells{}", plan.cells, fleet ? "" : " for each target");
+  if (fleet) line += " on " + Counted(plan.targets, "target");
+  line += fmt::format(", {}{}", Counted(plan.cells, "cell"), fleet ? "" : " for each target");
   if (plan.infeasible_cells > 0) line += fmt::format(", {} cannot run", plan.infeasible_cells);
   line += fmt::format("; one after another they take at most {}{}\n",
                       HumanDuration(plan.upper_bound_seconds), fleet ? "" : " on each");

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "common/matrix/axis_list.h"
+#include "common/text/number_format.h"
 
 namespace assay {
 namespace {
@@ -58,10 +59,12 @@ class Expansion {
 
   void Finish(const Block& first) {
     for (const auto& [reason, count] : impossible_) {
-      Warn("axes", fmt::format("{} points left out: {}", count, reason));
+      Warn("axes", fmt::format("{} left out: {}", Counted(count, "point"), reason));
     }
     if (duplicates_ > 0) {
-      Warn("axes", fmt::format("{} specs are given twice; each is measured once", duplicates_));
+      Warn("axes", duplicates_ == 1 ? "1 spec is given twice; it is measured once"
+                                    : fmt::format("{} specs are given twice; each is measured once",
+                                                  duplicates_));
     }
     if (specs_ == 0) {
       diagnostics_->Add(first.at, JoinPath(first.path, "axes"),

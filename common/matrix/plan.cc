@@ -10,6 +10,7 @@
 #include "common/catalog/card_catalog.h"
 #include "common/matrix/feasibility.h"
 #include "common/results/outcome.h"
+#include "common/text/number_format.h"
 #include "common/yaml/diagnostics.h"
 
 namespace assay {
@@ -77,9 +78,9 @@ void AddMemoryWarnings(Plan* plan) {
     if (!row.warning.empty()) cells[row.card] += static_cast<uint64_t>(row.repeat);
   }
   for (const auto& [card, count] : cells) {
-    plan->warnings.push_back(fmt::format(
-        "{}: {} cells may end as mem_limit, by the catalogue's estimate of their memory", card,
-        count));
+    plan->warnings.push_back(
+        fmt::format("{}: {} may end as mem_limit, by the catalogue's estimate of their memory",
+                    card, Counted(count, "cell")));
   }
 }
 

@@ -61,6 +61,10 @@ std::string HumanNumber(double value, int significant_digits) {
 
 std::string HumanInteger(int64_t value) { return WithThousands(fmt::format("{}", value)); }
 
+std::string Counted(uint64_t count, std::string_view one) {
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
 std::string HumanBytes(int64_t bytes) {
   if (bytes < 0) return std::string(kNothing);
   if (bytes < 1024) return fmt::format("{} B", bytes);

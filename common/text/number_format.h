@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace assay {
 
@@ -20,6 +21,9 @@ std::string HumanNumber(double value, int significant_digits = 4);
 
 // "1,234,567".
 std::string HumanInteger(int64_t value);
+
+// "1 cell", "1440 cells" for `one` = "cell".
+std::string Counted(uint64_t count, std::string_view one);
 
 // Powers of 1024 with three significant digits: "512 B", "1.50 GiB", "139 GiB". Negative: "-".
 std::string HumanBytes(int64_t bytes);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/text/number_format.h"
 #include "coordinator/cell/cell_record.h"
 #include "coordinator/scheduler/state_impl.h"
 
@@ -116,8 +117,8 @@ std::string CoordinatorState::Impl::WaitingFor(const Run& run, BootTime now) con
     if (group.pending == 0) continue;
     const std::string& target = run.targets[group.target].name;
     return group.absent ? fmt::format("an agent with {}", target)
-                        : fmt::format("a place for {} cells of {}: {}", group.pending, target,
-                                      group.message);
+                        : fmt::format("a place for {} of {}: {}", Counted(group.pending, "cell"),
+                                      target, group.message);
   }
   if (run.pending == 0 && !run.row.binding_closed) {
     return fmt::format("an agent with {}", fmt::join(run.row.select.cards, " or "));

@@ -92,6 +92,12 @@ TEST(HumanTimeLeft, RoundsUp) {
   EXPECT_EQ(HumanTimeLeft(NAN), "-");
 }
 
+TEST(Counted, OneIsNoPlural) {
+  EXPECT_EQ(Counted(0, "cell"), "0 cells");
+  EXPECT_EQ(Counted(1, "cell"), "1 cell");
+  EXPECT_EQ(Counted(1440, "cell"), "1440 cells");
+}
+
 TEST(ShortestNumber, ReadsBackEqual) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 20000; ++i) {

@@ -128,7 +128,7 @@ TEST(Expansion, ABatchThatAccumulateDoesNotDivideIsLeftOutAndCounted) {
   EXPECT_EQ(Batches(matrix), (std::vector<int64_t>{8, 64, 64, kBatchMax, kBatchMax}));
   EXPECT_EQ(matrix.warnings,
             (std::vector<std::string>{
-                "m.yaml: axes: 1 points left out: batch is not a multiple of accumulate"}));
+                "m.yaml: axes: 1 point left out: batch is not a multiple of accumulate"}));
   EXPECT_EQ(Refusal("axes: {model: resnet50, batch: 6, accumulate: 4}"),
             "m.yaml:1:1: axes: no point is left: batch is not a multiple of accumulate");
 }
