@@ -27,11 +27,6 @@ uint64_t CellOrder(uint64_t seed, uint32_t repeat, uint32_t spec_index, std::str
 Run::Run(RunRow run_row, std::vector<Spec> run_specs, const CoordinatorDeps& deps)
     : row(std::move(run_row)), specs(std::move(run_specs)), finder(deps, row.select) {}
 
-bool Run::HasTargetNamed(std::string_view name) const {
-  return std::any_of(targets.begin(), targets.end(),
-                     [&](const Target& target) { return target.name == name; });
-}
-
 void Run::AddTarget(const Target& target) {
   const auto index = static_cast<uint32_t>(targets.size());
   target_index_[target] = index;

@@ -86,7 +86,6 @@ class Run {
   Cell* FindCell(uint64_t cell) { return cell - 1 < cells.size() ? &cells[cell - 1] : nullptr; }
   const Spec& SpecOf(const Cell& cell) const { return specs[cell.row.spec_index]; }
   bool HasTarget(const Target& target) const { return target_index_.contains(target); }
-  bool HasTargetNamed(std::string_view name) const;
 
   // Makes the cells of every spec and repeat on a new target, pending and in no queue yet.
   void AddTarget(const Target& target);

@@ -172,11 +172,6 @@ void FleetService::CloseAll() {
   }
 }
 
-size_t FleetService::sessions() const {
-  MutexLock lock(mutex_);
-  return sessions_.size();
-}
-
 void FleetService::Forget(SessionHandle handle) {
   std::shared_ptr<FleetSession> last;  // destroyed outside the lock
   MutexLock lock(mutex_);

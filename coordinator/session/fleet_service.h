@@ -42,8 +42,6 @@ class FleetService final : public v1::Fleet::CallbackService {
   // Before the server's Shutdown: ends every session, and refuses new ones.
   void CloseAll();
 
-  size_t sessions() const;
-
  private:
   friend class FleetSession;
   void Forget(SessionHandle session);

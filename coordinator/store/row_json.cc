@@ -43,14 +43,14 @@ class Fields {
     if (!object.is_object()) status_ = absl::InvalidArgumentError("not a JSON object");
   }
 
-  void Read(const char* name, std::string& out) {
+  void Member(const char* name, std::string& out) {
     if (const Json* value = Find(name, &Json::is_string, "a text")) out = value->get<std::string>();
   }
-  void Read(const char* name, bool& out) {
+  void Member(const char* name, bool& out) {
     if (const Json* value = Find(name, &Json::is_boolean, "true or false"))
       out = value->get<bool>();
   }
-  void Read(const char* name, double& out) {
+  void Member(const char* name, double& out) {
     if (const Json* value = Find(name, &Json::is_number, "a number")) {
       const double number = value->get<double>();
       if (std::isfinite(number)) out = number;
@@ -58,7 +58,7 @@ class Fields {
   }
   template <class Integer>
     requires std::is_integral_v<Integer>
-  void Read(const char* name, Integer& out) {
+  void Member(const char* name, Integer& out) {
     const Json* value = Find(name, &Json::is_number_integer, "a whole number");
     if (value == nullptr) return;
     // Everything we write fits a signed 64-bit number; so must everything we read.
@@ -69,13 +69,24 @@ class Fields {
     }
     out = static_cast<Integer>(value->get<int64_t>());
   }
-  void Read(const char* name, std::optional<Outcome>& out) {
+  void Member(const char* name, std::optional<Outcome>& out) {
     std::string text;
-    Read(name, text);
+    Member(name, text);
     if (text.empty()) return;
     out = OutcomeFromName(text);
     if (!out.has_value()) Fail(fmt::format("'{}' is no outcome", name));
   }
+  void Member(const char* name, RunState& out) {
+    std::string text;
+    Member(name, text);
+    if (const auto known = RunStateFromName(text)) {
+      out = *known;
+    } else {
+      Fail(fmt::format("'{}' is not known", name));
+    }
+  }
+  void Member(const char* name, Selection& out);
+  void Member(const char* name, std::vector<MemberRow>& out);
   const Json* Find(const char* name) {
     if (!status_.ok()) return nullptr;
     const auto found = object_.find(name);
@@ -101,10 +112,6 @@ class Fields {
   absl::Status status_;
 };
 
-Json OutcomeToJson(const std::optional<Outcome>& outcome) {
-  return outcome.has_value() ? Json(std::string(OutcomeName(*outcome))) : Json(nullptr);
-}
-
 Json ToJson(const Selection& selection) {
   return {{"all_cards", selection.all_cards},
           {"cards", selection.cards},
@@ -116,11 +123,11 @@ Json ToJson(const Selection& selection) {
 absl::StatusOr<Selection> ToSelection(const Json& json) {
   Selection selection;
   Fields fields(json);
-  fields.Read("all_cards", selection.all_cards);
-  fields.Read("wait_seconds", selection.wait_seconds);
-  fields.Read("include_late", selection.include_late);
+  fields.Member("all_cards", selection.all_cards);
+  fields.Member("wait_seconds", selection.wait_seconds);
+  fields.Member("include_late", selection.include_late);
   std::string placement;
-  fields.Read("placement", placement);
+  fields.Member("placement", placement);
   if (!placement.empty()) {
     if (const auto known = PlacementFromName(placement)) {
       selection.placement = *known;
@@ -154,13 +161,120 @@ absl::StatusOr<std::vector<MemberRow>> ToMembers(const Json& json) {
   for (const Json& item : json) {
     MemberRow member;
     Fields fields(item);
-    fields.Read("node", member.node);
-    fields.Read("gpu_uuid", member.gpu_uuid);
-    fields.Read("local_rank", member.local_rank);
+    fields.Member("node", member.node);
+    fields.Member("gpu_uuid", member.gpu_uuid);
+    fields.Member("local_rank", member.local_rank);
     ASSAY_RETURN_IF_ERROR(fields.status());
     members.push_back(std::move(member));
   }
   return members;
+}
+
+void Fields::Member(const char* name, Selection& out) {
+  const Json* value = Find(name);
+  if (value == nullptr) return;
+  absl::StatusOr<Selection> selection = ToSelection(*value);
+  if (!selection.ok()) return Fail(Message(selection.status()));
+  out = *std::move(selection);
+}
+
+void Fields::Member(const char* name, std::vector<MemberRow>& out) {
+  const Json* value = Find(name);
+  if (value == nullptr) return;
+  absl::StatusOr<std::vector<MemberRow>> members = ToMembers(*value);
+  if (!members.ok()) return Fail(Message(members.status()));
+  out = *std::move(members);
+}
+
+// Writes members of one object; of the same shape as Fields, so that each kind of row lists its
+// members once.
+class Writer {
+ public:
+  template <class T>
+  void Member(const char* name, const T& value) {
+    object_[name] = value;
+  }
+  void Member(const char* name, const std::optional<Outcome>& outcome) {
+    object_[name] = outcome.has_value() ? Json(std::string(OutcomeName(*outcome))) : Json(nullptr);
+  }
+  void Member(const char* name, RunState state) {
+    object_[name] = std::string(RunStateName(state));
+  }
+  void Member(const char* name, const Selection& selection) { object_[name] = ToJson(selection); }
+  void Member(const char* name, const std::vector<MemberRow>& members) {
+    object_[name] = ToJson(members);
+  }
+  Json& object() { return object_; }
+
+ private:
+  Json object_ = Json::object();
+};
+
+template <class Members, class Row>
+void RunMembers(Members& members, Row& run) {
+  members.Member("id", run.id);
+  members.Member("request_id", run.request_id);
+  members.Member("name", run.name);
+  members.Member("digest", run.digest);
+  members.Member("yaml", run.yaml);
+  members.Member("file_name", run.file_name);
+  members.Member("baseline", run.baseline);
+  members.Member("select", run.select);
+  members.Member("repeat", run.repeat);
+  members.Member("specs", run.specs);
+  members.Member("seed", run.seed);
+  members.Member("state", run.state);
+  members.Member("message", run.message);
+  members.Member("binding_closed", run.binding_closed);
+  members.Member("cells", run.cells);
+  members.Member("generation", run.generation);
+  members.Member("rerun_request_id", run.rerun_request_id);
+  members.Member("submitted_at_unix_ms", run.submitted_at_unix_ms);
+  members.Member("started_at_unix_ms", run.started_at_unix_ms);
+  members.Member("ended_at_unix_ms", run.ended_at_unix_ms);
+}
+
+template <class Members, class Row>
+void CellMembers(Members& members, Row& cell) {
+  members.Member("run", cell.run);
+  members.Member("cell", cell.cell);
+  members.Member("spec_index", cell.spec_index);
+  members.Member("repeat", cell.repeat);
+  members.Member("target", cell.target);
+  members.Member("simulated", cell.simulated);
+  members.Member("order", cell.order);
+  members.Member("admitted", cell.admitted);
+  members.Member("attempts", cell.attempts);
+  members.Member("first_attempt", cell.first_attempt);
+  members.Member("outcome", cell.outcome);
+  members.Member("reason", cell.reason);
+  members.Member("message", cell.message);
+  members.Member("counted_attempt", cell.counted_attempt);
+}
+
+template <class Members, class Row>
+void AttemptMembers(Members& members, Row& attempt) {
+  members.Member("id", attempt.id);
+  members.Member("run", attempt.run);
+  members.Member("cell", attempt.cell);
+  members.Member("number", attempt.number);
+  members.Member("node", attempt.node);
+  members.Member("card", attempt.card);
+  members.Member("stack", attempt.stack);
+  members.Member("runner", attempt.runner);
+  members.Member("members", attempt.members);
+  members.Member("simulated", attempt.simulated);
+  members.Member("seed", attempt.seed);
+  members.Member("started_at_unix_ms", attempt.started_at_unix_ms);
+  members.Member("seconds", attempt.seconds);
+  members.Member("outcome", attempt.outcome);
+  members.Member("reason", attempt.reason);
+  members.Member("message", attempt.message);
+  members.Member("counted", attempt.counted);
+  members.Member("late", attempt.late);
+  members.Member("reported", attempt.reported);
+  members.Member("log_tail", attempt.log_tail);
+  members.Member("cell_file", attempt.cell_file);
 }
 
 }  // namespace
@@ -192,160 +306,51 @@ absl::StatusOr<std::vector<MemberRow>> MembersFromJson(std::string_view json) {
 }
 
 std::string RunJson(const RunRow& run) {
-  return Dump({{"id", run.id},
-               {"request_id", run.request_id},
-               {"name", run.name},
-               {"digest", run.digest},
-               {"yaml", run.yaml},
-               {"file_name", run.file_name},
-               {"baseline", run.baseline},
-               {"select", ToJson(run.select)},
-               {"repeat", run.repeat},
-               {"specs", run.specs},
-               {"seed", run.seed},
-               {"state", std::string(RunStateName(run.state))},
-               {"message", run.message},
-               {"binding_closed", run.binding_closed},
-               {"cells", run.cells},
-               {"generation", run.generation},
-               {"rerun_request_id", run.rerun_request_id},
-               {"submitted_at_unix_ms", run.submitted_at_unix_ms},
-               {"started_at_unix_ms", run.started_at_unix_ms},
-               {"ended_at_unix_ms", run.ended_at_unix_ms}});
+  Writer writer;
+  RunMembers(writer, run);
+  return Dump(writer.object());
 }
 
 absl::StatusOr<RunRow> RunFromJson(std::string_view json) {
   ASSAY_ASSIGN_OR_RETURN(const Json parsed, Parse(json));
   RunRow run;
   Fields fields(parsed);
-  fields.Read("id", run.id);
-  fields.Read("request_id", run.request_id);
-  fields.Read("name", run.name);
-  fields.Read("digest", run.digest);
-  fields.Read("yaml", run.yaml);
-  fields.Read("file_name", run.file_name);
-  fields.Read("baseline", run.baseline);
-  fields.Read("repeat", run.repeat);
-  fields.Read("specs", run.specs);
-  fields.Read("seed", run.seed);
-  std::string state;
-  fields.Read("state", state);
-  if (const auto known = RunStateFromName(state)) {
-    run.state = *known;
-  } else {
-    fields.Fail("'state' is not known");
-  }
-  fields.Read("message", run.message);
-  fields.Read("binding_closed", run.binding_closed);
-  fields.Read("cells", run.cells);
-  fields.Read("generation", run.generation);
-  fields.Read("rerun_request_id", run.rerun_request_id);
-  fields.Read("submitted_at_unix_ms", run.submitted_at_unix_ms);
-  fields.Read("started_at_unix_ms", run.started_at_unix_ms);
-  fields.Read("ended_at_unix_ms", run.ended_at_unix_ms);
-  if (const Json* select = fields.Find("select")) {
-    ASSAY_ASSIGN_OR_RETURN(run.select, ToSelection(*select));
-  }
+  RunMembers(fields, run);
   ASSAY_RETURN_IF_ERROR(fields.status());
   return run;
 }
 
 std::string CellJson(const CellRow& cell) {
-  return Dump({{"run", cell.run},
-               {"cell", cell.cell},
-               {"spec_index", cell.spec_index},
-               {"repeat", cell.repeat},
-               {"target", cell.target},
-               {"simulated", cell.simulated},
-               {"order", cell.order},
-               {"admitted", cell.admitted},
-               {"attempts", cell.attempts},
-               {"first_attempt", cell.first_attempt},
-               {"outcome", OutcomeToJson(cell.outcome)},
-               {"reason", cell.reason},
-               {"message", cell.message},
-               {"counted_attempt", cell.counted_attempt}});
+  Writer writer;
+  CellMembers(writer, cell);
+  return Dump(writer.object());
 }
 
 absl::StatusOr<CellRow> CellFromJson(std::string_view json) {
   ASSAY_ASSIGN_OR_RETURN(const Json parsed, Parse(json));
   CellRow cell;
   Fields fields(parsed);
-  fields.Read("run", cell.run);
-  fields.Read("cell", cell.cell);
-  fields.Read("spec_index", cell.spec_index);
-  fields.Read("repeat", cell.repeat);
-  fields.Read("target", cell.target);
-  fields.Read("simulated", cell.simulated);
-  fields.Read("order", cell.order);
-  fields.Read("admitted", cell.admitted);
-  fields.Read("attempts", cell.attempts);
-  fields.Read("first_attempt", cell.first_attempt);
-  fields.Read("outcome", cell.outcome);
-  fields.Read("reason", cell.reason);
-  fields.Read("message", cell.message);
-  fields.Read("counted_attempt", cell.counted_attempt);
+  CellMembers(fields, cell);
   ASSAY_RETURN_IF_ERROR(fields.status());
   return cell;
 }
 
 std::string AttemptJson(const AttemptRow& attempt) {
-  Json json = {{"id", attempt.id},
-               {"run", attempt.run},
-               {"cell", attempt.cell},
-               {"number", attempt.number},
-               {"ended", attempt.state == AttemptState::kEnded},
-               {"node", attempt.node},
-               {"card", attempt.card},
-               {"stack", attempt.stack},
-               {"runner", attempt.runner},
-               {"members", ToJson(attempt.members)},
-               {"simulated", attempt.simulated},
-               {"seed", attempt.seed},
-               {"started_at_unix_ms", attempt.started_at_unix_ms},
-               {"seconds", attempt.seconds},
-               {"outcome", OutcomeToJson(attempt.outcome)},
-               {"reason", attempt.reason},
-               {"message", attempt.message},
-               {"counted", attempt.counted},
-               {"late", attempt.late},
-               {"reported", attempt.reported},
-               {"log_tail", attempt.log_tail},
-               {"cell_file", attempt.cell_file}};
-  json["record"] = Json::parse(RecordToCompactJson(attempt.record), nullptr, false);
-  return Dump(json);
+  Writer writer;
+  AttemptMembers(writer, attempt);
+  writer.Member("ended", attempt.state == AttemptState::kEnded);
+  writer.object()["record"] = Json::parse(RecordToCompactJson(attempt.record), nullptr, false);
+  return Dump(writer.object());
 }
 
 absl::StatusOr<AttemptRow> AttemptFromJson(std::string_view json) {
   ASSAY_ASSIGN_OR_RETURN(const Json parsed, Parse(json));
   AttemptRow attempt;
   Fields fields(parsed);
-  fields.Read("id", attempt.id);
-  fields.Read("run", attempt.run);
-  fields.Read("cell", attempt.cell);
-  fields.Read("number", attempt.number);
+  AttemptMembers(fields, attempt);
   bool ended = false;
-  fields.Read("ended", ended);
+  fields.Member("ended", ended);
   attempt.state = ended ? AttemptState::kEnded : AttemptState::kStarted;
-  fields.Read("node", attempt.node);
-  fields.Read("card", attempt.card);
-  fields.Read("stack", attempt.stack);
-  fields.Read("runner", attempt.runner);
-  fields.Read("simulated", attempt.simulated);
-  fields.Read("seed", attempt.seed);
-  fields.Read("started_at_unix_ms", attempt.started_at_unix_ms);
-  fields.Read("seconds", attempt.seconds);
-  fields.Read("outcome", attempt.outcome);
-  fields.Read("reason", attempt.reason);
-  fields.Read("message", attempt.message);
-  fields.Read("counted", attempt.counted);
-  fields.Read("late", attempt.late);
-  fields.Read("reported", attempt.reported);
-  fields.Read("log_tail", attempt.log_tail);
-  fields.Read("cell_file", attempt.cell_file);
-  if (const Json* members = fields.Find("members")) {
-    ASSAY_ASSIGN_OR_RETURN(attempt.members, ToMembers(*members));
-  }
   if (const Json* record = fields.Find("record")) {
     ASSAY_ASSIGN_OR_RETURN(attempt.record, RecordFromJson(Dump(*record)));
   }
