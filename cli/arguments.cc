@@ -36,6 +36,7 @@ constexpr char kRunFooter[] =
     R"(The first line on standard output is `run ID` (on standard error with --format json or csv, so that
 standard output holds the document alone). Progress goes to standard error: a block that is redrawn
 on a terminal, else a line for each ended cell and at least one every 10 s. Errors come last.
+With --quiet nothing is said but that a run has been waiting for 45 s, and for what.
 
 Run the same command again after an interruption: an unfinished run of the same matrix goes on, no
 finished cell is measured twice. --new starts afresh.
@@ -417,13 +418,6 @@ Parsed ParseArguments(const std::vector<std::string>& words,
     args.no_color = args.no_color || (no_color != nullptr && *no_color != '\0');
   }
   return parsed;
-}
-
-std::string_view CommandName(Command command) {
-  for (const Named& named : kCommands) {
-    if (named.command == command) return named.name;
-  }
-  return "";
 }
 
 }  // namespace assay::cli

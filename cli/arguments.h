@@ -78,8 +78,6 @@ Parsed ParseArguments(const std::vector<std::string>& words,
                       const std::function<const char*(const char*)>& environment,
                       bool with_file = false);
 
-std::string_view CommandName(Command command);
-
 }  // namespace assay::cli
 
 #endif  // ASSAY_CLI_ARGUMENTS_H_

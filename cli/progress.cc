@@ -195,6 +195,10 @@ void BlockView::Finish() {
 
 void BlockView::Draw(const std::string& above) {
   drawn_ = clock_.Now();
+  if (keeper_.gone && keeper_.gone()) {
+    lines_ = 0;
+    block_.clear();
+  }
   std::string block;
   size_t lines = 0;
   if (update_) {
@@ -212,6 +216,7 @@ void BlockView::Draw(const std::string& above) {
   lines_ = lines;
   block_ = std::move(block);
   if (!text.empty()) sink_(text);
+  if (keeper_.drawn) keeper_.drawn(lines_);
 }
 
 void LineView::Update(const RunUpdate& update) {
@@ -232,6 +237,21 @@ void LineView::Tick() {
   if (update_ && !update_->final && clock_.Now() - wrote_ >= kHeartbeat) {
     Write(HeartbeatLine(*update_));
   }
+}
+
+void QuietView::Update(const RunUpdate& update) {
+  const bool waits = update.active.empty() && !update.waiting_for.empty() && !update.final;
+  if (waits && waiting_for_.empty()) waiting_since_ = clock_.Now();
+  waiting_for_ = waits ? update.waiting_for : "";
+  if (!waits) waiting_since_.reset();
+  Tick();
+}
+
+void QuietView::Tick() {
+  if (!waiting_since_ || clock_.Now() - *waiting_since_ < kPatience) return;
+  waiting_since_.reset();
+  sink_(fmt::format("warning: the run has waited for {} s for {}\n", kPatience.count(),
+                    Printable(waiting_for_)));
 }
 
 void LineView::Note(const std::string& sentence) { Write(Printable(sentence)); }

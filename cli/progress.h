@@ -49,12 +49,23 @@ class ProgressView {
 
 using TextSink = std::function<void(std::string_view)>;
 
+// Who else may write to the block's terminal (signals.h); both may be empty.
+struct BlockKeeper {
+  std::function<void(size_t lines)> drawn;  // so many lines stand above the cursor now
+  std::function<bool()> gone;               // true once: they were taken off the screen meanwhile
+};
+
 // Redraws in place with cursor movements of VT100. Does not touch the cursor's visibility: the
 // owner of the terminal's state does (signals.h).
 class BlockView final : public ProgressView {
  public:
-  BlockView(TextSink sink, std::function<TerminalSize()> size, bool color, const Clock& clock)
-      : sink_(std::move(sink)), size_(std::move(size)), color_(color), clock_(clock) {}
+  BlockView(TextSink sink, std::function<TerminalSize()> size, bool color, const Clock& clock,
+            BlockKeeper keeper = {})
+      : sink_(std::move(sink)),
+        size_(std::move(size)),
+        color_(color),
+        clock_(clock),
+        keeper_(std::move(keeper)) {}
   void Update(const RunUpdate& update) override;
   void Tick() override;
   void Note(const std::string& sentence) override;
@@ -67,6 +78,7 @@ class BlockView final : public ProgressView {
   std::function<TerminalSize()> size_;
   bool color_;
   const Clock& clock_;
+  const BlockKeeper keeper_;
   std::optional<RunUpdate> update_;
   std::optional<CellEnd> last_;
   BootTime updated_;
@@ -96,12 +108,23 @@ class LineView final : public ProgressView {
   std::string waiting_for_;
 };
 
+// Says nothing, but of a run in which nothing goes on: once each time, after kPatience, with the
+// reason; else a disk that is full or a card that is gone would look like a long measurement.
 class QuietView final : public ProgressView {
  public:
-  void Update(const RunUpdate&) override {}
-  void Tick() override {}
+  // Longer than agents take to come and targets to be bound.
+  static constexpr std::chrono::seconds kPatience{45};
+  QuietView(TextSink sink, const Clock& clock) : sink_(std::move(sink)), clock_(clock) {}
+  void Update(const RunUpdate& update) override;
+  void Tick() override;
   void Note(const std::string&) override {}
   void Finish() override {}
+
+ private:
+  TextSink sink_;
+  const Clock& clock_;
+  std::string waiting_for_;                // empty while something goes on
+  std::optional<BootTime> waiting_since_;  // until it was told
 };
 
 }  // namespace assay::cli

@@ -31,12 +31,14 @@ int BlockTerminal(const CommandContext& context) {
   return !context.args.quiet && !dumb && isatty(fd) != 0 ? fd : -1;
 }
 
-std::unique_ptr<ProgressView> MakeView(CommandContext& context, int terminal) {
-  if (context.args.quiet) return std::make_unique<QuietView>();
+std::unique_ptr<ProgressView> MakeView(CommandContext& context, Signals& signals, int terminal) {
   const TextSink sink = [&output = context.output](std::string_view text) { output.Err(text); };
+  if (context.args.quiet) return std::make_unique<QuietView>(sink, context.clock);
   if (terminal < 0) return std::make_unique<LineView>(sink, context.clock);
   return std::make_unique<BlockView>(
-      sink, [terminal] { return SizeOf(terminal); }, context.output.err_color(), context.clock);
+      sink, [terminal] { return SizeOf(terminal); }, context.output.err_color(), context.clock,
+      BlockKeeper{[&signals](size_t lines) { signals.SetBlockLines(lines); },
+                  [&signals] { return signals.TakeBlockGone(); }});
 }
 
 void PrintRunLine(CommandContext& context, const std::string& run) {
@@ -100,7 +102,7 @@ int FollowAndPrint(CommandContext& context, Session& session, Signals& signals, 
   FollowOptions options;
   options.on_interrupt = on_interrupt;
   options.interrupt_fd = signals.interrupt_fd();
-  const std::unique_ptr<ProgressView> view = MakeView(context, terminal);
+  const std::unique_ptr<ProgressView> view = MakeView(context, signals, terminal);
   signals.HideCursor();
   const FollowResult followed = Follow(session, run, options, *view, context.clock);
   view->Finish();
@@ -220,7 +222,7 @@ int CancelCommand(CommandContext& context) {
   if (!cancelled.ok()) return FailCommand(context, cancelled.status());
   FollowOptions options;
   options.interrupt_fd = signals.interrupt_fd();
-  const std::unique_ptr<ProgressView> view = MakeView(context, terminal);
+  const std::unique_ptr<ProgressView> view = MakeView(context, signals, terminal);
   signals.HideCursor();
   const FollowResult followed = Follow(session, cancelled->run, options, *view, context.clock);
   view->Finish();

@@ -26,6 +26,8 @@ std::atomic<int> g_terminal{-1};
 std::atomic<bool> g_hidden{false};
 char g_note[512];
 std::atomic<size_t> g_note_size{0};
+std::atomic<size_t> g_block_lines{0};
+std::atomic<bool> g_block_gone{false};
 
 void WriteRaw(int fd, const char* text, size_t size) {
   if (fd >= 0) (void)!write(fd, text, size);
@@ -35,7 +37,22 @@ void RestoreCursor() {
   if (g_hidden.load()) WriteRaw(g_terminal.load(), kShow, sizeof kShow - 1);
 }
 
-void OnInterrupt(int) {
+// "\r, up, clear to the end", without anything that allocates.
+void EraseBlock() {
+  const size_t lines = g_block_lines.exchange(0);
+  if (lines == 0 || g_terminal.load() < 0) return;
+  g_block_gone = true;
+  char text[32];
+  size_t size = 0;
+  for (const char c : {'\r', '\x1B', '['}) text[size++] = c;
+  size_t scale = 1;
+  while (lines / scale >= 10) scale *= 10;
+  for (; scale > 0; scale /= 10) text[size++] = static_cast<char>('0' + lines / scale % 10);
+  for (const char c : {'A', '\x1B', '[', 'J'}) text[size++] = c;
+  WriteRaw(g_terminal.load(), text, size);
+}
+
+void OnInterruptSignal(int) {
   const int saved = errno;
   if (g_interrupts.fetch_add(1) > 0) {
     RestoreCursor();
@@ -54,6 +71,7 @@ void OnEnd(int number) {
 
 void OnStop(int) {
   const int saved = errno;
+  EraseBlock();
   RestoreCursor();
   // SA_NODEFER and SA_RESETHAND: stops here, and goes on here after `fg`.
   raise(SIGTSTP);
@@ -90,7 +108,9 @@ Signals::Signals(int terminal_fd) {
   g_interrupts = 0;
   g_terminal = terminal_fd;
   g_note_size = 0;
-  Install(SIGINT, OnInterrupt, SA_RESTART);
+  g_block_lines = 0;
+  g_block_gone = false;
+  Install(SIGINT, OnInterruptSignal, SA_RESTART);
   for (const int number : kEnding) {
     // nohup's SIGHUP stays ignored.
     if (!IsIgnored(number)) Install(number, OnEnd, SA_RESETHAND);
@@ -115,8 +135,6 @@ Signals::~Signals() {
 
 int Signals::interrupt_fd() const { return g_pipe_read.load(); }
 
-bool Signals::Interrupted() const { return g_interrupts.load() > 0; }
-
 void Signals::SetLeaveNote(const std::string& note) {
   g_note_size = 0;  // a handler in between writes nothing rather than half of two notes
   const size_t size = std::min(note.size(), sizeof g_note - 12);
@@ -133,6 +151,10 @@ void Signals::ShowCursor() {
   if (!g_hidden.exchange(false)) return;
   WriteRaw(g_terminal.load(), kShow, sizeof kShow - 1);
 }
+
+void Signals::SetBlockLines(size_t lines) { g_block_lines = lines; }
+
+bool Signals::TakeBlockGone() { return g_block_gone.exchange(false); }
 
 void IgnoreSigpipe() { Install(SIGPIPE, SIG_IGN, 0); }
 

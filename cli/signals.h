@@ -4,12 +4,15 @@
 // The first SIGINT makes `interrupt_fd` readable; the second restores the cursor, writes the note
 // and leaves with 130 from the handler, whatever the program is doing. A SIGINT that a shell
 // ignores for its background jobs is taken too: whoever sends it by `kill -INT` means it. SIGTERM,
-// SIGHUP and SIGQUIT restore the cursor and then do what they always do; so does a stop (Ctrl-Z).
+// SIGHUP and SIGQUIT restore the cursor and then do what they always do; so does a stop (Ctrl-Z),
+// which also takes the block off the screen, since what a shell writes below it would keep it
+// there.
 //
 // One at a time in a process; made and destroyed on the main thread.
 #ifndef ASSAY_CLI_SIGNALS_H_
 #define ASSAY_CLI_SIGNALS_H_
 
+#include <cstddef>
 #include <string>
 
 namespace assay::cli {
@@ -23,12 +26,16 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   int interrupt_fd() const;
-  bool Interrupted() const;
   // What a second Ctrl-C writes to standard error; cut at 500 bytes.
   void SetLeaveNote(const std::string& note);
 
   void HideCursor();
   void ShowCursor();
+
+  // How many lines of ours stand right above the cursor; a stop takes them away.
+  void SetBlockLines(size_t lines);
+  // True once after each stop that took the block away.
+  bool TakeBlockGone();
 };
 
 // Writes to a pipe or socket whose reader is gone fail instead of ending the program.

@@ -23,26 +23,11 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "cluster"))
-from assay_local import FIXTURES, Local, wait_for  # noqa: E402
+from assay_local import FIXTURES, SMALL, local, main  # noqa: E402
 
-BIN = None
-ONE_CARD = FIXTURES / "nvml" / "rtx3090.json"
 ODD_NAMES = FIXTURES / "nvml" / "odd_names.json"
 
-SMALL = """
-name: small
-axes:
-  model: [resnet50]
-  precision: [amp-fp16]
-  batch: [32, 64]
-repeat: 2
-stop: {confidence: 0.01, min_seconds: 0.05, max_seconds: 0.2}
-"""
 TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
-
-
-def local(simulate=None, devices=ONE_CARD, **env):
-    return Local(BIN, devices=devices, simulate=simulate, extra_env=env)
 
 
 class Names(unittest.TestCase):
@@ -225,6 +210,18 @@ class Terminal(unittest.TestCase):
                 for line in block.splitlines():
                     self.assertLess(len(line), 40, line)
 
+    def test_a_stop_takes_the_block_away(self):
+        # In a session without a shell nobody stops, but the handler does all the rest.
+        with local("default:realtime=1") as t:
+            t.matrix(SMALL.replace("min_seconds: 0.05, max_seconds: 0.2",
+                                   "min_seconds: 1, max_seconds: 1.5"))
+            code, text = self.session(t, "run", "m.yaml", keys=(2, b"\x1a"))
+            self.assertEqual(code, 0, text)
+            self.assertIn("^Z", text)
+            lines = self.screen(text)
+            self.assertFalse([line for line in lines if line.startswith(("[", ">"))], lines)
+            self.assertEqual(sum("cells" in line for line in lines), 1, lines)
+
     def test_ctrl_c_typed_at_the_terminal(self):
         with local("default:realtime=1") as t:
             t.matrix(SMALL.replace("min_seconds: 0.05, max_seconds: 0.2",
@@ -237,5 +234,4 @@ class Terminal(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)
+    main()

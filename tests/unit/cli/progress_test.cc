@@ -1,11 +1,13 @@
 #include "cli/progress.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/text/utf8.h"
@@ -240,6 +242,56 @@ TEST_F(LineViewTest, NoEscapeSequences) {
   view_.Update(update);
   view_.Note("\x1B[2Jnote");
   for (const std::string& line : lines_) EXPECT_EQ(line.find('\x1B'), std::string::npos);
+}
+
+TEST_F(BlockViewTest, ABlockThatAStopTookAwayIsDrawnAnewAndNothingElseErased) {
+  size_t standing = 0;
+  bool gone = false;
+  BlockView view(
+      [this](std::string_view text) { terminal_.Write(text); }, [] { return TerminalSize{80, 24}; },
+      false, clock_,
+      {[&](size_t lines) { standing = lines; }, [&] { return std::exchange(gone, false); }});
+  view.Update(Running());
+  EXPECT_GT(standing, 2u);
+  // As the handler of SIGTSTP and a shell do.
+  terminal_.Write(fmt::format("\r\x1B[{}A\x1B[J", standing));
+  terminal_.Write("[1]+  Stopped\n$ fg\n");
+  gone = true;
+  clock_.Advance(std::chrono::seconds(1));
+  view.Tick();
+  EXPECT_TRUE(terminal_.Shows("[1]+  Stopped"));
+  EXPECT_TRUE(terminal_.Shows("$ fg"));
+  EXPECT_TRUE(terminal_.Shows("12/48 cells"));
+  view.Finish();
+  EXPECT_THAT(terminal_.Screen(), ElementsAre("[1]+  Stopped", "$ fg"));
+  EXPECT_EQ(standing, 0u);
+}
+
+// A disk that was nearly full let a quiet run wait for ever without a word.
+TEST(QuietView, TellsOnceForWhatARunHasWaitedLong) {
+  FakeClock clock;
+  std::string said;
+  QuietView view([&](std::string_view text) { said += text; }, clock);
+  RunUpdate waiting = Running();
+  waiting.active.clear();
+  waiting.waiting_for = "n1 refused: disk_full: 9 MiB free";
+  view.Update(waiting);
+  clock.Advance(QuietView::kPatience - std::chrono::seconds(1));
+  waiting.waiting_for = "n1 refused: disk_full: 8 MiB free";
+  view.Update(waiting);
+  EXPECT_EQ(said, "");
+  clock.Advance(std::chrono::seconds(1));
+  view.Tick();
+  EXPECT_EQ(said, "warning: the run has waited for 45 s for n1 refused: disk_full: 8 MiB free\n");
+  clock.Advance(QuietView::kPatience * 3);
+  view.Update(waiting);
+  view.Tick();
+  EXPECT_THAT(said, Not(HasSubstr("\nwarning")));
+  view.Update(Running());
+  view.Update(waiting);
+  clock.Advance(QuietView::kPatience);
+  view.Tick();
+  EXPECT_THAT(said, HasSubstr("\nwarning"));
 }
 
 TEST(ThroughputText, IsEmptyForWhatIsNoFigure) {
