@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -167,15 +168,17 @@ class Control {
  public:
   // Receives a part of a file; an error ends the call with that error.
   using ChunkSink = std::function<absl::Status(std::string_view)>;
+  using RecordSink = std::function<void(Record)>;
   // Gives the next part; empty at the end.
   using ChunkSource = std::function<absl::StatusOr<std::string>()>;
 
   virtual ~Control() = default;
-  virtual absl::StatusOr<CoordinatorInfo> GetInfo() = 0;                                  // 5 s
-  virtual absl::StatusOr<SubmitResult> Submit(const Submission& request) = 0;             // 120 s
-  virtual std::unique_ptr<RunWatch> Watch(const std::string& run) = 0;                    // at once
-  virtual absl::StatusOr<std::vector<RunSummary>> ListRuns() = 0;                         // 30 s
-  virtual absl::StatusOr<std::vector<Record>> GetResults(const std::string& run) = 0;     // 120 s
+  virtual absl::StatusOr<CoordinatorInfo> GetInfo() = 0;                       // 5 s
+  virtual absl::StatusOr<SubmitResult> Submit(const Submission& request) = 0;  // 120 s
+  virtual std::unique_ptr<RunWatch> Watch(const std::string& run) = 0;         // at once
+  virtual absl::StatusOr<std::vector<RunSummary>> ListRuns() = 0;              // 30 s
+  // In the order of cells, each as it comes, so that no more than a page of them is held.
+  virtual absl::Status EachResult(const std::string& run, const RecordSink& sink) = 0;    // 120 s
   virtual absl::StatusOr<CellDetail> GetCell(const std::string& run, uint64_t cell) = 0;  // 30 s
   virtual absl::StatusOr<CancelResult> Cancel(const std::string& run) = 0;                // 30 s
   virtual absl::StatusOr<SubmitResult> RerunFailed(const std::string& run,
@@ -183,6 +186,15 @@ class Control {
   virtual absl::StatusOr<std::vector<AgentSummary>> ListAgents() = 0;                   // 30 s
   virtual absl::Status Export(const std::string& run, const ChunkSink& sink) = 0;       // 600 s
   virtual absl::StatusOr<MergeResult> Merge(const ChunkSource& source) = 0;             // 600 s
+
+  // All of EachResult.
+  absl::StatusOr<std::vector<Record>> GetResults(const std::string& run) {
+    std::vector<Record> records;
+    const absl::Status status =
+        EachResult(run, [&records](Record record) { records.push_back(std::move(record)); });
+    if (!status.ok()) return status;
+    return records;
+  }
 };
 
 }  // namespace assay::cli

@@ -216,23 +216,23 @@ class GrpcControl final : public Control {
     return runs;
   }
 
-  absl::StatusOr<std::vector<Record>> GetResults(const std::string& run) override {
+  absl::Status EachResult(const std::string& run, const RecordSink& sink) override {
     v1::GetResultsRequest request;
     request.set_run(run);
     grpc::ClientContext context;
     Limit(context, kResultsLimit);
     const auto reader = stub_->GetResults(&context, request);
-    std::vector<Record> records;
+    size_t records = 0;
     v1::ResultPage page;
     while (reader->Read(&page)) {
-      for (const auto& record : page.records()) records.push_back(wire::FromProto(record));
-      if (records.size() > kMaxRecords) {
+      for (const auto& record : page.records()) sink(wire::FromProto(record));
+      records += static_cast<size_t>(page.records_size());
+      if (records > kMaxRecords) {
         context.TryCancel();
         return absl::ResourceExhaustedError("the coordinator sent more than 2,000,000 results");
       }
     }
-    ASSAY_RETURN_IF_ERROR(FromGrpcStatus(reader->Finish()));
-    return records;
+    return FromGrpcStatus(reader->Finish());
   }
 
   absl::StatusOr<CellDetail> GetCell(const std::string& run, uint64_t cell) override {

@@ -9,6 +9,8 @@
 #include "cli/exit_codes.h"
 #include "cli/fitted_table.h"
 #include "cli/printable.h"
+#include "common/results/csv.h"
+#include "common/results/json.h"
 #include "common/status/status.h"
 #include "common/text/number_format.h"
 #include "common/version.h"
@@ -131,6 +133,35 @@ absl::StatusOr<std::vector<AgentSummary>> WaitForAgents(Session& session) {
   }
 }
 
+// Row by row: a run of 100,000 cells is some hundred MiB as records. What was written before an
+// error stays, and the exit code says that it is not all.
+int StreamResults(CommandContext& context, Session& session) {
+  constexpr size_t kPieceBytes = 64 << 10;
+  std::vector<Field> fields;
+  for (const FieldInfo& info : AllFields()) fields.push_back(info.field);
+  const bool json = context.args.format == Format::kJson;
+  std::string piece = json ? "[" : CsvHeader(fields);
+  bool any = false;
+  const auto take = [&](const Record& record) {
+    piece += json ? (any ? ",\n" : "\n") + RecordToJson(record, fields) : CsvLine(record, fields);
+    any = true;
+    if (piece.size() < kPieceBytes) return;
+    context.output.Out(piece);
+    piece.clear();
+  };
+  absl::Status status = session.control().EachResult(context.args.run, take);
+  // As Session::Call does, but not once rows were written.
+  if (absl::IsUnavailable(status) && !any) {
+    status = session.Open();
+    if (status.ok()) status = session.control().EachResult(context.args.run, take);
+  }
+  // Before the first piece nothing was said yet: an unknown run leaves standard output empty.
+  if (!status.ok() && !any) return FailCommand(context, status);
+  if (json && status.ok()) piece += any ? "\n]\n" : "]\n";
+  context.output.Out(piece);
+  return status.ok() ? kExitOk : FailCommand(context, status);
+}
+
 }  // namespace
 
 int LsCommand(CommandContext& context) {
@@ -214,6 +245,7 @@ int AgentsCommand(CommandContext& context) {
 int ResultsCommand(CommandContext& context) {
   Session session = MakeSession(context);
   if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
+  if (context.args.format != Format::kTable) return StreamResults(context, session);
   const auto records =
       session.Call([&](Control& control) { return control.GetResults(context.args.run); });
   if (!records.ok()) return FailCommand(context, records.status());

@@ -34,20 +34,29 @@ std::string CsvCell(std::string_view text) {
   return cell + '"';
 }
 
-std::string WriteCsv(std::span<const Record> records, std::span<const Field> fields) {
-  std::string csv;
+std::string CsvHeader(std::span<const Field> fields) {
+  std::string line;
   for (size_t i = 0; i < fields.size(); ++i) {
-    if (i > 0) csv += ',';
-    csv += InfoOf(fields[i]).name;
+    if (i > 0) line += ',';
+    line += InfoOf(fields[i]).name;
   }
-  csv += kLineEnd;
-  for (const Record& record : records) {
-    for (size_t i = 0; i < fields.size(); ++i) {
-      if (i > 0) csv += ',';
-      csv += Cell(record.Get(fields[i]));
-    }
-    csv += kLineEnd;
+  line += kLineEnd;
+  return line;
+}
+
+std::string CsvLine(const Record& record, std::span<const Field> fields) {
+  std::string line;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (i > 0) line += ',';
+    line += Cell(record.Get(fields[i]));
   }
+  line += kLineEnd;
+  return line;
+}
+
+std::string WriteCsv(std::span<const Record> records, std::span<const Field> fields) {
+  std::string csv = CsvHeader(fields);
+  for (const Record& record : records) csv += CsvLine(record, fields);
   return csv;
 }
 

@@ -17,6 +17,10 @@ namespace assay {
 // One cell, quoted where it has to be. Bytes that are not UTF-8 become U+FFFD.
 std::string CsvCell(std::string_view text);
 
+// The header line and the line of one record, with `fields` as columns; each with its line end.
+std::string CsvHeader(std::span<const Field> fields);
+std::string CsvLine(const Record& record, std::span<const Field> fields);
+
 // Header and one line a record, with `fields` as columns.
 std::string WriteCsv(std::span<const Record> records, std::span<const Field> fields);
 
