@@ -1,7 +1,8 @@
 // NewFile: a file that appears complete or not at all.
 //
 // Written beside its place under a name of its own, then renamed over it by Commit(); without
-// Commit() nothing stays. Thread rule: one owner.
+// Commit() nothing stays. A link is followed, so that it stays one. What is no file (a pipe, a
+// terminal, /dev/null) is never replaced: it is written to as it goes. Thread rule: one owner.
 #ifndef ASSAY_CLI_NEW_FILE_H_
 #define ASSAY_CLI_NEW_FILE_H_
 
@@ -17,7 +18,8 @@ namespace assay::cli {
 
 class NewFile {
  public:
-  // The error names `path`. A folder, or a folder that does not exist, is one.
+  // The error names `path`. A folder, a folder that does not exist, a link to nothing and a pipe
+  // that nobody reads are errors.
   static absl::StatusOr<NewFile> Create(const std::string& path);
   NewFile(NewFile&& other) noexcept
       : path_(std::move(other.path_)),
@@ -26,7 +28,7 @@ class NewFile {
   ~NewFile();
 
   absl::Status Append(std::string_view data);
-  // On disk (fsync of file and folder) under its name when it returns OK.
+  // A file is on disk (fsync of it and of its folder) under its name when it returns OK.
   absl::Status Commit();
 
  private:
@@ -35,7 +37,7 @@ class NewFile {
 
   std::string path_;
   std::string temporary_;
-  int fd_ = -1;
+  int fd_ = -1;  // with an empty temporary_: of what is no file
 };
 
 }  // namespace assay::cli

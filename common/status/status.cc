@@ -24,6 +24,12 @@ absl::Status ErrnoStatus(int error, const std::string& what) {
     case ENFILE:
     case ENOMEM:
       return absl::ResourceExhaustedError(message);
+    case ENAMETOOLONG:
+    case ELOOP:
+    case EISDIR:
+    case ENXIO:
+    case ENODEV:
+      return absl::InvalidArgumentError(message);
     default:
       return absl::InternalError(message);
   }
