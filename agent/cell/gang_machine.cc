@@ -217,10 +217,11 @@ void GangMachine::OnRecord(Gang& gang, size_t index, const record::Hello& hello)
     return Broke(gang, index,
                  fmt::format("the runner speaks protocol {}, the agent 1", hello.protocol));
   }
-  if (!SameDevice(hello.uuid, place.gpu_uuid)) {
-    return Broke(gang, index, OtherDeviceMessage(hello.uuid, place.gpu_uuid));
+  // One that fails early may not know its device yet; only a result needs it.
+  rank.greeted = SameDevice(hello.uuid, place.gpu_uuid);
+  if (!rank.greeted && !hello.uuid.empty()) {
+    Broke(gang, index, OtherDeviceMessage(hello.uuid, place.gpu_uuid));
   }
-  rank.greeted = true;
 }
 
 void GangMachine::OnRecord(Gang& gang, size_t index, const record::Joined&) {
@@ -256,7 +257,7 @@ void GangMachine::OnRecord(Gang& gang, size_t index, const record::Result& resul
     return Broke(gang, index,
                  fmt::format("the runner wrote a result without '{}' before it, so nobody knows "
                              "what it measured",
-                             rank.greeted ? "joined" : "hello"));
+                             rank.greeted ? "joined" : "hello with its device"));
   }
   rank.result_at = now_;
   rank.closed_at.reset();

@@ -115,8 +115,10 @@ class NodeAgentTest : public testing::Test {
     std::ofstream(stacks_.program)
         << "#!/bin/sh\ncell=$2\nrank=${ASSAY_ATTEMPT#*/}\n"
         << "say() { echo \"$1\" >&3; }\n"
-        << "hello() { say '{\"record\":\"hello\",\"protocol\":1,\"runner\":\"script\"}'; }\n"
-        << "ok() { say '{\"record\":\"result\",\"outcome\":\"ok\",\"fields\":"
+        << "hello() { say '{\"record\":\"hello\",\"protocol\":1,\"runner\":\"script\",\"uuid\":\"'"
+        << "$(sed -n 's/.*\"uuid\": *\"\\([^\"]*\\)\".*/\\1/p' \"$cell\")'\"}'; }\n"
+        << "ok() { say '{\"record\":\"joined\"}'; say "
+           "'{\"record\":\"result\",\"outcome\":\"ok\",\"fields\":"
         << "{\"throughput\":5.5}}'; }\n"
         << script << "\n";
     ::chmod(stacks_.program.c_str(), 0755);

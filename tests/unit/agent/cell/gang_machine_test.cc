@@ -313,15 +313,19 @@ TEST_F(GangMachineTest, ARecordAfterTheResultIsBadOutput) {
 
 // Who does not say which device it opened, or that its gang came together, measured nothing known.
 TEST_F(GangMachineTest, AnOkResultWithoutHelloOrJoinedIsBadOutput) {
-  Run(2);
-  Result(0, "ok");
-  Say(1, record::Hello{1, "assay-train", "0.1.0", 1, "GPU-1"});
-  Result(1, "ok");
-  Gone(0, 0);
-  Gone(1, 0);
-  EXPECT_EQ(Report(0).reason, reason::kBadOutput);
-  EXPECT_THAT(Report(0).message, HasSubstr("without 'hello'"));
-  EXPECT_EQ(Report(1).reason, reason::kBadOutput);
+  const auto ends_without = [&](const std::string& what, std::vector<record::Parsed> said) {
+    actions_.clear();
+    Run(1);
+    for (record::Parsed& record : said) Say(0, std::move(record));
+    Result(0, "ok");
+    Gone(0, 0);
+    EXPECT_EQ(Report(0).reason, reason::kBadOutput);
+    EXPECT_THAT(Report(0).message, HasSubstr("without '" + what + "'"));
+  };
+  ends_without("hello with its device", {record::Joined{}});
+  ends_without("hello with its device",
+               {record::Hello{1, "assay-train", "0.1.0", 1, ""}, record::Joined{}});
+  ends_without("joined", {record::Hello{1, "assay-train", "0.1.0", 1, "GPU-0"}});
 }
 
 // All of it may lie in the pipe before the first SIGTERM arrives.
