@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/ids/ids.h"
+#include "common/matrix/matrix.h"
 #include "common/status/status.h"
 #include "common/version.h"
 #include "coordinator/store/row_json.h"
@@ -66,6 +67,29 @@ std::optional<uint64_t> CountOf(const Json& json, const char* name) {
   const auto found = json.find(name);
   if (found == json.end() || !found->is_number_unsigned()) return std::nullopt;
   return found->get<uint64_t>();
+}
+
+// Two results of one key are taken for the same thing, and a spec may be run again: `rerun`.
+absl::Status CheckSpec(const Spec& spec) {
+  if (spec.key != SpecKey(spec)) {
+    return absl::InvalidArgumentError(fmt::format(
+        "the key of spec {} is not that of its values: it was changed, or a newer version wrote it",
+        spec.index));
+  }
+  const auto within = [](double value, double least, double most) {
+    return value >= least && value <= most;
+  };
+  // The widest that a matrix can ask for.
+  const bool sound = (spec.batch == kBatchMax || within(spec.batch, 1, 1e9)) &&
+                     within(spec.accumulate, 1, 65'536) && within(spec.gpus, 1, 1024) &&
+                     within(spec.nodes, 1, 65'536) && within(spec.stop.confidence, 1e-6, 1) &&
+                     within(spec.stop.min_seconds, 0, 86'400) &&
+                     within(spec.stop.max_seconds, 0.001, 86'400) &&
+                     within(spec.limits.cell_seconds, 0.001, 604'800) &&
+                     within(spec.limits.no_step_seconds, 0.001, 604'800);
+  if (sound) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("spec {} has a value that no matrix can ask for", spec.index));
 }
 
 }  // namespace
@@ -224,6 +248,7 @@ absl::Status AssayFileReader::TakeRow(const std::string& kind, const std::string
   if (!run_seen_) return absl::InvalidArgumentError("a row before its run");
   if (kind == "spec") {
     ASSAY_ASSIGN_OR_RETURN(Spec spec, SpecFromJsonText(row));
+    ASSAY_RETURN_IF_ERROR(CheckSpec(spec));
     if (!specs_.insert(spec.index).second) return absl::InvalidArgumentError("a spec twice");
     rows_.specs.push_back({run_, std::move(spec)});
     return absl::OkStatus();

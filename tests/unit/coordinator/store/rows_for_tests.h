@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "common/matrix/matrix.h"
 #include "coordinator/cell/rows.h"
 
 namespace assay {
@@ -44,13 +45,13 @@ inline RunRow MakeRun(const std::string& id, RunState state = RunState::kRunning
 
 inline Spec MakeSpec(uint32_t index) {
   Spec spec;
-  spec.key = fmt::format("{:016x}", index + 1);
   spec.index = index;
   spec.model = "resnet50";
   spec.precision = "amp-fp16";
   spec.batch = 64 * (index + 1);
   spec.stop.confidence = 0.025;
   spec.limits.cell_seconds = 77;
+  spec.key = SpecKey(spec);
   return spec;
 }
 
