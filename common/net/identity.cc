@@ -17,7 +17,7 @@ bool IsNameCharacter(char c) {
          c == '_' || c == '-';
 }
 
-std::string Quoted(std::string_view text) {
+std::string PlainAscii(std::string_view text) {
   std::string out;
   for (const char c : text.substr(0, 80)) out += c >= 0x20 && c < 0x7f ? c : '?';
   return out;
@@ -27,7 +27,7 @@ absl::Status NoIdentity(std::string_view uri) {
   return absl::InvalidArgumentError(
       fmt::format("'{}' is no identity of Assay (assay://coordinator, assay://agent/NODE or "
                   "assay://user/NAME/ROLE)",
-                  Quoted(uri)));
+                  PlainAscii(uri)));
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ absl::StatusOr<Role> RoleFromName(std::string_view name) {
     if (name == RoleName(role)) return role;
   }
   return absl::InvalidArgumentError(
-      fmt::format("'{}' is no role: take view, submit or admin", Quoted(name)));
+      fmt::format("'{}' is no role: take view, submit or admin", PlainAscii(name)));
 }
 
 std::string Identity::Uri() const {
@@ -115,7 +115,7 @@ absl::Status CheckIdentityName(std::string_view name, std::string_view what) {
   return absl::InvalidArgumentError(
       fmt::format("{} '{}' cannot be used: take letters, digits, '.', '_' and '-', at most {}, "
                   "a letter or digit first",
-                  what, Quoted(name), kMostNameBytes));
+                  what, PlainAscii(name), kMostNameBytes));
 }
 
 }  // namespace assay
