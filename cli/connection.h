@@ -30,7 +30,12 @@ struct ConnectionOptions {
   // Bounds the wait for a coordinator that starts: it opens its store, which may have to be
   // migrated or recovered, before it listens.
   std::chrono::seconds start_limit{30};
+  // A coordinator that holds the state directory for so long without an endpoint file is looked for
+  // at the default socket: longer than one that leaves gives its agent to end a runner.
+  std::chrono::milliseconds socket_after{8'000};
   int interrupt_fd = -1;  // Connect() ends with Cancelled when it becomes readable
+  // Told of each coordinator that answered, before Connect() returns; may be empty.
+  std::function<void(const CoordinatorInfo&)> on_connected;
 };
 
 // What a started coordinator is.

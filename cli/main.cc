@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -128,7 +129,8 @@ int main(int argc, char** argv) {
     return assay::cli::Main(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
   } catch (const std::exception& error) {
     // Out of memory, or a library's surprise: a sentence instead of an abort.
-    fmt::print(stderr, "assay: {}\n", error.what());
+    // Not fmt::print, which throws where standard error cannot be written.
+    std::fputs(fmt::format("assay: {}\n", error.what()).c_str(), stderr);
     return assay::cli::kExitBadInput;
   }
 }

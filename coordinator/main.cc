@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,11 @@ constexpr int kExitCannotStart = 2;
 
 using Seconds = std::chrono::duration<double>;
 
+// Not fmt::print, which throws where the log's disk is full.
+void Say(const std::string& sentence) {
+  std::fputs(fmt::format("assay-coordinator: {}\n", sentence).c_str(), stderr);
+}
+
 // Signals and the failed store, as descriptors that main waits for.
 struct Wakes {
   int signals = -1;
@@ -64,9 +70,12 @@ bool IsBusy(const Coordinator& coordinator) {
   return coordinator.HasUnfinishedRuns() || coordinator.control().calls() > 0;
 }
 
-// Returns the exit code. An idle coordinator sleeps until the idle exit could come.
+// Returns the exit code. An idle coordinator sleeps until the idle exit could come. `ready` is
+// tried again now and then until it says true.
 int WaitForEnd(const Wakes& wakes, const Coordinator& coordinator, const Clock& clock,
-               double idle_exit_seconds) {
+               double idle_exit_seconds, const std::function<bool()>& ready) {
+  constexpr int kTryAgainMs = 2'000;
+  bool is_ready = ready();
   const auto idle_exit =
       std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(idle_exit_seconds));
   // How long a busy coordinator sleeps between two looks: the idle exit is late by no more.
@@ -89,6 +98,8 @@ int WaitForEnd(const Wakes& wakes, const Coordinator& coordinator, const Clock& 
       const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left);
       timeout_ms = static_cast<int>(std::min<int64_t>(ms.count(), 60'000));
     }
+    if (!is_ready) is_ready = ready();
+    if (!is_ready) timeout_ms = timeout_ms < 0 ? kTryAgainMs : std::min(timeout_ms, kTryAgainMs);
     pollfd entries[2] = {{wakes.signals, POLLIN, 0}, {wakes.halt, POLLIN, 0}};
     if (poll(entries, 2, timeout_ms) < 0 && errno != EINTR) return kExitStoreFailed;
     if (entries[1].revents != 0) return kExitStoreFailed;
@@ -135,7 +146,7 @@ absl::StatusOr<int> Run(const CoordinatorOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store, SqliteStore::Open(file));
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<SqliteReader> reader, SqliteReader::Open(file));
   const auto on_halt = [halt = wakes.halt](const std::string& why) {
-    fmt::print(stderr, "assay-coordinator: {}\n", why);
+    Say(why);
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t n = write(halt, &one, sizeof(one));
   };
@@ -144,13 +155,25 @@ absl::StatusOr<int> Run(const CoordinatorOptions& options) {
                                              CoordinatorTimes(), options.state, on_halt},
                                             std::move(address)));
   std::unique_ptr<LocalAgent> agent;
-  if (options.local) {
-    ASSAY_ASSIGN_OR_RETURN(agent, StartAgent(options, coordinator->address()));
-  }
-  ASSAY_RETURN_IF_ERROR(
-      WriteEndpoint(options.state, {coordinator->address().ToString(), getpid(), kVersion}));
+  const auto make_ready = [&]() -> absl::Status {
+    ASSAY_RETURN_IF_ERROR(
+        WriteEndpoint(options.state, {coordinator->address().ToString(), getpid(), kVersion}));
+    if (options.local && agent == nullptr) {
+      ASSAY_ASSIGN_OR_RETURN(agent, StartAgent(options, coordinator->address()));
+    }
+    return absl::OkStatus();
+  };
+  absl::Status status = make_ready();
+  // On a full disk results can still be read: commands find the default socket by themselves. An
+  // agent's Hello would be a commit that fails, so it is started when there is room.
+  const bool waits = absl::IsResourceExhausted(status) && options.listen.empty();
+  if (!status.ok() && !waits) return status;
+  if (waits) spdlog::warn("{}; until there is room results can be read only", Message(status));
   spdlog::info("assay-coordinator {} listens on {}", kVersion, coordinator->address().ToString());
-  const int code = WaitForEnd(wakes, *coordinator, clock, options.idle_exit_seconds);
+  const int code = WaitForEnd(wakes, *coordinator, clock, options.idle_exit_seconds, [&] {
+    if (!status.ok()) status = make_ready();
+    return status.ok();
+  });
   RemoveEndpoint(options.state, getpid());
   // While the server still takes its last reports.
   if (agent != nullptr) agent->Stop();
@@ -162,7 +185,7 @@ int Main(int argc, const char* const* argv) {
   const absl::StatusOr<CoordinatorOptions> options = ParseCoordinatorOptions(argc, argv);
   absl::Status status = options.status();
   if (status.ok() && !options->print.empty()) {
-    fmt::print("{}", options->print);
+    std::fputs(options->print.c_str(), stdout);
     return kExitOk;
   }
   if (status.ok()) status = InitLog("assay-coordinator", options->log_level);
@@ -171,7 +194,7 @@ int Main(int argc, const char* const* argv) {
     if (code.ok()) return *code;
     status = code.status();
   }
-  fmt::print(stderr, "assay-coordinator: {}\n", Message(status));
+  Say(Message(status));
   return kExitCannotStart;
 }
 

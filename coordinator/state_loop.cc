@@ -145,7 +145,15 @@ void StateLoop::CarryOut(Actions actions) {
   for (const std::string& run : actions.notify_runs) {
     for (Watcher& watcher : watchers_) watcher.dirty = watcher.dirty || watcher.run == run;
   }
-  if (actions.halt.has_value()) shell_.halt(*std::move(actions.halt));
+  if (!actions.halt.has_value()) return;
+  // Who asked for what could not be made durable hears why, and does not try again in vain.
+  Reply reply;
+  reply.status = absl::InternalError(*actions.halt);
+  for (auto& [token, on_reply] : std::exchange(questions_, {})) {
+    reply.token = token;
+    on_reply(reply);
+  }
+  shell_.halt(*std::move(actions.halt));
 }
 
 void StateLoop::ServeWatchers() {

@@ -151,11 +151,10 @@ absl::StatusOr<StateLock> StateLock::Acquire(const std::string& state_dir) {
                               state_dir, pid)
                 : fmt::format("state directory {} is in use by another coordinator", state_dir));
   }
-  // The pid only serves the sentence above; the lock itself is the kernel's.
+  // The pid only serves the sentence above; the lock itself is the kernel's, and a full disk must
+  // not keep anybody from reading results.
   const std::string pid = fmt::format("{}\n", getpid());
-  if (ftruncate(fd, 0) != 0 || pwrite(fd, pid.data(), pid.size(), 0) < 0) {
-    return ErrnoStatus(errno, fmt::format("cannot write {}", path));
-  }
+  if (ftruncate(fd, 0) == 0) (void)!pwrite(fd, pid.data(), pid.size(), 0);
   return lock;
 }
 

@@ -18,6 +18,13 @@ absl::Status ToStatus(int code, sqlite3* database, std::string_view what) {
     case SQLITE_ROW:
     case SQLITE_DONE:
       return absl::OkStatus();
+    case SQLITE_IOERR:
+      // The index beside a write-ahead log is made before a row can be read; on a full disk that
+      // fails with no other word.
+      if (code == SQLITE_IOERR_SHMSIZE) {
+        return absl::ResourceExhaustedError(message + "; is the disk full? free some space");
+      }
+      return absl::InternalError(message);
     case SQLITE_FULL:
     case SQLITE_NOMEM:
     case SQLITE_TOOBIG:

@@ -35,6 +35,7 @@ class ConnectionTest : public ::testing::Test {
     options.state_dir = dir_;
     options.coordinator = coordinator;
     options.start_limit = limit;
+    options.socket_after = socket_after_;
     options.interrupt_fd = interrupt_fd_;
     ConnectionPorts ports;
     ports.open = [this](const std::string& address) -> absl::StatusOr<std::unique_ptr<Control>> {
@@ -58,6 +59,7 @@ class ConnectionTest : public ::testing::Test {
   std::string opened_;
   int starts_ = 0;
   int interrupt_fd_ = -1;
+  std::chrono::milliseconds socket_after_ = ConnectionOptions().socket_after;
   std::function<void()> on_start_;
 };
 
@@ -90,6 +92,18 @@ TEST_F(ConnectionTest, AHeldLockIsWaitedForAndNotStartedAgainst) {
   const auto control = Connect(std::chrono::seconds(0));
   EXPECT_EQ(control.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(starts_, 0);
+}
+
+// On a full disk a coordinator cannot write where it listens.
+TEST_F(ConnectionTest, AHeldLockWithoutAnEndpointIsLookedForAtItsSocketInTheEnd) {
+  ASSERT_EQ(setenv("XDG_RUNTIME_DIR", dir_.c_str(), 1), 0);
+  auto lock = StateLock::Acquire(dir_);
+  ASSERT_TRUE(lock.ok());
+  socket_after_ = std::chrono::milliseconds(0);
+  EXPECT_TRUE(Connect(std::chrono::seconds(5)).ok());
+  EXPECT_EQ(opened_, "unix:" + LocalSocketPath(dir_).value());
+  EXPECT_EQ(starts_, 0);
+  unsetenv("XDG_RUNTIME_DIR");
 }
 
 TEST_F(ConnectionTest, OneThatCannotStartIsGivenUpWithTheEndOfItsLog) {

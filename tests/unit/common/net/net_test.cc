@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -96,6 +99,21 @@ TEST_F(StateDirTest, LockIsFreeAgainWhenItsOwnerIsGone) {
   }
   EXPECT_FALSE(StateLock::IsHeld(dir_));
   EXPECT_TRUE(StateLock::Acquire(dir_).ok());
+}
+
+// A full disk must not keep anybody from reading results.
+TEST_F(StateDirTest, LockNeedsNoRoomOnTheDisk) {
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit none = {0, 0};
+    setrlimit(RLIMIT_FSIZE, &none);
+    const auto lock = StateLock::Acquire(dir_);
+    _exit(lock.ok() && StateLock::IsHeld(dir_) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 TEST_F(StateDirTest, EndpointReadsBackAndOnlyItsOwnerRemovesIt) {
