@@ -17,6 +17,8 @@
 #include "common/results/summary.h"
 #include "common/results/timestamp.h"
 #include "common/status/status.h"
+#include "common/text/number_format.h"
+#include "common/version.h"
 
 namespace assay::cli {
 
@@ -32,6 +34,15 @@ Session MakeSession(const CommandContext& context, int interrupt_fd) {
   options.state_dir = context.state_dir;
   options.coordinator = context.args.coordinator.value;
   options.interrupt_fd = interrupt_fd;
+  options.on_connected = [&context,
+                          told = std::string(kVersion)](const CoordinatorInfo& info) mutable {
+    if (context.args.quiet || info.version == told) return;
+    told = info.version;
+    context.output.Warning(fmt::format(
+        "the coordinator is version {} and this command {}; use both of one version (one "
+        "of the state directory leaves 60 s after its last work)",
+        info.version, kVersion));
+  };
   return Session(Connection(std::move(options)));
 }
 
@@ -56,7 +67,7 @@ void PrintResults(CommandContext& context, std::span<const Record> records) {
     simulated = simulated || record.Flag(Field::kSimulated).value_or(false);
   }
   if (records.empty()) return;
-  std::string line = fmt::format("{} cells: {}", records.size(),
+  std::string line = fmt::format("{}: {}", Counted(records.size(), "cell"),
                                  outcomes.empty() ? "" : assay::OutcomeCounts(outcomes));
   if (pending > 0) line += fmt::format("{}{} not done", outcomes.empty() ? "" : ", ", pending);
   if (simulated) line += "; simulated figures, not measured ones";

@@ -12,6 +12,7 @@
 #include "cli/new_file.h"
 #include "cli/printable.h"
 #include "cli/result_table.h"
+#include "cli/stack_environment.h"
 #include "common/net/sibling.h"
 #include "common/status/status.h"
 
@@ -83,6 +84,34 @@ std::string RunnerPath(const std::string& runner) {
   return sibling.ok() ? *sibling : runner;
 }
 
+bool IsVariable(const std::string& name) {
+  constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+  constexpr char kAllowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+  return !name.empty() && std::string_view(kLetters).find(name[0]) != std::string_view::npos &&
+         name.find_first_not_of(kAllowed) == std::string::npos;
+}
+
+// "A=b " for each variable that the stack's manifest sets here; a line that says so in `script`
+// where there is no such manifest.
+std::string ManifestText(const Json& cell, std::string& script) {
+  const auto stack = cell.find("stack");
+  if (stack == cell.end() || !stack->is_string()) return "";
+  const std::string name = stack->get<std::string>();
+  const auto environment = StackEnvironment(StacksFolder(), name);
+  if (!environment) {
+    script += fmt::format(
+        "# The manifest of stack {} is not here, so what its `env` sets is left "
+        "out.\n",
+        Printable(name));
+    return "";
+  }
+  std::string text;
+  for (const auto& [variable, value] : *environment) {
+    if (IsVariable(variable)) text += fmt::format("{}={} ", variable, ShellQuoted(value));
+  }
+  return text;
+}
+
 std::string EnvironmentText(const AttemptDetail& attempt, const Json& cell) {
   // A stored file may hold anything: value() would throw for another type.
   const auto device = cell.find("device");
@@ -131,8 +160,9 @@ absl::StatusOr<Reproduction> Reproduce(const CellDetail& detail, const std::stri
         world->dump());
   }
   const std::string runner = attempt->runner.empty() ? "assay-train" : attempt->runner;
+  const std::string from_manifest = ManifestText(cell, script);
   const std::string command =
-      EnvironmentText(*attempt, cell) + ShellQuoted(Printable(RunnerPath(runner)));
+      from_manifest + EnvironmentText(*attempt, cell) + ShellQuoted(Printable(RunnerPath(runner)));
   if (output.empty()) {
     script += fmt::format("{} --cell - --records - <<'END_OF_CELL'\n{}\nEND_OF_CELL\n", command,
                           made.cell_json);

@@ -27,6 +27,7 @@ struct FakeScript {
   bool hold_cancel = false;  // a cancelled run stays `cancelling` until Release()
   int break_watches = 0;     // this many Watch calls end with UNAVAILABLE after the first message
   bool agents = true;
+  std::string version;        // another than this program's
   std::string refuse_submit;  // INVALID_ARGUMENT with this message
 };
 

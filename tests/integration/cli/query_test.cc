@@ -47,6 +47,16 @@ TEST_F(CliQuery, LsAsJsonHasTheStatedFields) {
   EXPECT_EQ(run.at("started_at"), "2026-03-29T01:30:00.250Z");
 }
 
+TEST_F(CliQuery, ACoordinatorOfAnotherVersionIsAWarning) {
+  FakeScript script;
+  script.version = "9.8.7";
+  ServeOneRun(script);
+  const Finished done = Assay({"ls"});
+  EXPECT_EQ(done.code, 0);
+  EXPECT_THAT(done.err, HasSubstr("warning: the coordinator is version 9.8.7"));
+  EXPECT_EQ(Assay({"ls", "--quiet"}).err, "");
+}
+
 TEST_F(CliQuery, LsOfNothingIsAnEmptyList) {
   Serve();
   EXPECT_EQ(Json::parse(Assay({"ls", "--format", "json"}).out), Json({{"runs", Json::array()}}));
@@ -147,6 +157,37 @@ TEST_F(CliQuery, ResultsAsCsvHasAHeaderAndOneLineACell) {
   EXPECT_THAT(csv, HasSubstr("key,index,card"));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
   EXPECT_THAT(csv, Not(HasSubstr("nan")));
+}
+
+// What LibTorch is found by may stand in the manifest alone.
+TEST_F(CliQuery, ReproduceSetsWhatTheManifestOfTheStackSets) {
+  FakeScript script;
+  script.cell_file = R"({"stack":"torch-x","device":{"kind":"cpu"},"world_size":1})";
+  ServeOneRun(script);
+  Write("other.json", R"({"name":"other","program":"x","env":{"NO":"1"}})");
+  Write("torch.json", R"({"name":"torch-x","program":"x","env":{"LD_LIBRARY_PATH":"/a b","N":"2",
+                          "no name":"3"}})");
+  const Finished done = Assay({"reproduce", "last", "1"}, {"ASSAY_STACKS=" + dir_});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("\nLD_LIBRARY_PATH='/a b' N=2 CUDA_VISIBLE_DEVICES= "));
+  EXPECT_THAT(done.out, Not(HasSubstr("NO=")));
+  EXPECT_THAT(done.out, Not(HasSubstr("no name")));
+  EXPECT_THAT(Assay({"reproduce", "last", "1"}, {"ASSAY_STACKS=" + dir_ + "/none"}).out,
+              HasSubstr("# The manifest of stack torch-x is not here"));
+}
+
+// `results` writes row by row, `run` all at once: to a reader there is no difference.
+TEST_F(CliQuery, ResultsArePrintedAsTheRunPrintedThem) {
+  for (const char* format : {"json", "csv"}) {
+    Serve();
+    const Finished run = Assay({"run", Matrix(), "--quiet", "--format", format});
+    EXPECT_EQ(run.code, 0) << run.err;
+    EXPECT_EQ(Assay({"results", "last", "--format", format}).out, run.out);
+    const Finished unknown = Assay({"results", "nothing", "--format", format});
+    EXPECT_EQ(unknown.out, "");
+    EXPECT_EQ(unknown.code, 2);
+    server_.reset();
+  }
 }
 
 TEST_F(CliQuery, AgentsListsNodesCardsAndStacks) {
@@ -254,7 +295,7 @@ TEST_F(CliQuery, PlanNeedsNeitherServerNorStateDirectory) {
   ASSERT_TRUE(rows.is_array());
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].size(), 18u);
-  EXPECT_EQ(rows[0].at("batch"), "32");
+  EXPECT_EQ(rows[0].at("batch"), 32);
   EXPECT_TRUE(rows[0].at("card").is_null());
   EXPECT_TRUE(rows[0].at("feasible").is_null());
   EXPECT_FALSE(std::filesystem::exists(state_));
