@@ -45,12 +45,14 @@ absl::Status ExportTo(Session& session, const std::string& run, const std::strin
 }
 
 absl::StatusOr<MergeResult> MergeFrom(Control& control, const std::string& path) {
-  const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // O_NONBLOCK: opening a pipe that nobody writes to must not wait; reading one (`<(...)`) may.
+  const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.fd() < 0) return ErrnoStatus(errno, fmt::format("cannot read {}", path));
   struct stat info = {};
   if (fstat(file.fd(), &info) == 0 && S_ISDIR(info.st_mode)) {
     return absl::InvalidArgumentError(fmt::format("cannot read {}: it is a folder", path));
   }
+  (void)fcntl(file.fd(), F_SETFL, 0);
   auto merged = control.Merge([&]() -> absl::StatusOr<std::string> {
     std::string data(kChunkBytes, '\0');
     ssize_t got = -1;

@@ -74,7 +74,9 @@ absl::StatusOr<StartedProgram> StartLocalCoordinator(const std::string& state_di
     (void)rename(log_path.c_str(), (log_path + ".1").c_str());
   }
   StartedProgram started;
-  const int log = open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  // O_NONBLOCK: a pipe of that name that nobody reads is an error and no endless wait.
+  const int log =
+      open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
   if (log < 0) return ErrnoStatus(errno, fmt::format("cannot open {}", log_path));
   if (fstat(log, &info) == 0) started.log_offset = info.st_size;
 
@@ -101,7 +103,7 @@ absl::StatusOr<StartedProgram> StartLocalCoordinator(const std::string& state_di
 }
 
 std::string LogTail(const std::string& state_dir, int64_t offset) {
-  const int log = open(LogPath(state_dir).c_str(), O_RDONLY | O_CLOEXEC);
+  const int log = open(LogPath(state_dir).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (log < 0) return "";
   struct stat info = {};
   std::string text;

@@ -159,7 +159,9 @@ absl::StatusOr<StateLock> StateLock::Acquire(const std::string& state_dir) {
 }
 
 bool StateLock::IsHeld(const std::string& state_dir) {
-  const int fd = open((state_dir + "/lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  // O_NONBLOCK: a pipe of that name must not make anybody wait.
+  const int fd =
+      open((state_dir + "/lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
   // A shared lock, so that two that ask at once do not see each other.
   const bool held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
