@@ -15,15 +15,15 @@ namespace assay::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 constexpr uintmax_t kMostManifestBytes = 64 << 10;
 
-Json ReadManifest(const fs::path& path) {
+nlohmann::json ReadManifest(const fs::path& path) {
   std::error_code error;
   if (fs::file_size(path, error) > kMostManifestBytes || error) return {};
   std::ifstream in(path);
-  return Json::parse(std::istreambuf_iterator<char>(in), {}, nullptr, /*allow_exceptions=*/false);
+  return nlohmann::json::parse(std::istreambuf_iterator<char>(in), {}, nullptr,
+                               /*allow_exceptions=*/false);
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ std::optional<std::map<std::string, std::string>> StackEnvironment(const std::st
   }
   std::sort(paths.begin(), paths.end());
   for (const fs::path& path : paths) {
-    const Json manifest = ReadManifest(path);
+    const nlohmann::json manifest = ReadManifest(path);
     if (!manifest.is_object() || !manifest.contains("name") || manifest["name"] != stack) continue;
     std::map<std::string, std::string> environment;
     const auto env = manifest.find("env");
