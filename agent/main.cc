@@ -26,6 +26,7 @@
 #include "agent/telemetry/node_telemetry.h"
 #include "agent/telemetry/nvml_library.h"
 #include "common/catalog/card_catalog.h"
+#include "common/certs/tls_check.h"
 #include "common/config/settings.h"
 #include "common/ids/ids.h"
 #include "common/log/log.h"
@@ -42,6 +43,7 @@ struct Options {
   std::string node;
   std::string stacks;
   std::string devices;
+  Transport transport;
   bool exit_with_parent = false;
 };
 
@@ -49,6 +51,7 @@ struct CommandLine {
   CLI::App app{"Runs cells of Assay on this node", "assay-agent"};
   std::map<std::string, std::string> texts;
   bool exit_with_parent = false;
+  bool insecure = false;
   bool print_config = false;
 
   CommandLine() {
@@ -58,6 +61,11 @@ struct CommandLine {
     };
     add("config", "Configuration file (ASSAY_CONFIG; default: config.yaml of the state directory)");
     add("coordinator", "unix:PATH or HOST:PORT (ASSAY_COORDINATOR)");
+    add("tls-ca", "Certificate of the authority that signed the coordinator's (ASSAY_TLS_CA)");
+    add("tls-cert", "Certificate of this node, by `assay certs agent NODE` (ASSAY_TLS_CERT)");
+    add("tls-key", "Its key (ASSAY_TLS_KEY)");
+    app.add_flag("--insecure", insecure,
+                 "Plain text to another machine: all on the way can read and change it");
     add("state", "Folder for spool, logs and cell files (ASSAY_STATE)");
     add("node", "Name of this node (ASSAY_NODE; default: the host's)");
     add("stacks", "Folder of stack manifests (ASSAY_STACKS)");
@@ -75,6 +83,9 @@ absl::StatusOr<Settings> Resolved(const CommandLine& line) {
   Settings settings(Program::kAgent, [](const char* name) { return std::getenv(name); });
   for (const auto& [name, value] : line.texts) {
     if (line.app.get_option("--" + name)->count() > 0) settings.SetFlag(name, {value});
+  }
+  if (line.app.get_option("--insecure")->count() > 0) {
+    settings.SetFlag("insecure", {line.insecure ? "true" : "false"});
   }
   ASSAY_RETURN_IF_ERROR(settings.Resolve());
   return settings;
@@ -128,6 +139,25 @@ absl::Status ExitWithParent(EventLoop& loop, UniqueFd& pidfd, std::function<void
   });
 }
 
+// What is wrong with how this agent would dial, before it does.
+absl::Status CheckSecurity(const Transport& transport, const Address& address,
+                           const std::string& node) {
+  if (transport.IsOpen(address)) {
+    spdlog::warn("--insecure: plain text to {}: all on the way can read and change it",
+                 address.ToString());
+  }
+  if (!transport.UsesTls(address)) return absl::OkStatus();
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  ASSAY_ASSIGN_OR_RETURN(const TlsReport report,
+                         CheckTlsFiles(transport.tls, Identity::Kind::kAgent, now));
+  for (const std::string& warning : report.warnings) spdlog::warn("{}", warning);
+  if (report.identity.name == node) return absl::OkStatus();
+  return absl::InvalidArgumentError("the certificate " + transport.tls.certificate +
+                                    " is for node " + report.identity.name + " and this node is " +
+                                    node + ": start it with --node " + report.identity.name +
+                                    ", or make one with `assay certs agent " + node + "`");
+}
+
 absl::StatusOr<int> RunAgent(Options options, const std::string& state, const Address& address) {
   ASSAY_ASSIGN_OR_RETURN(UniqueFd signals, BlockStopSignals());
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<EventLoop> loop, EventLoop::Create());
@@ -142,6 +172,10 @@ absl::StatusOr<int> RunAgent(Options options, const std::string& state, const Ad
   inventory_options.environment = ProcessEnvironment();
   LocalInventory inventory(inventory_options, nvml.get());
   const NodeInventory collected = inventory.Collect();
+  if (const absl::Status secure = CheckSecurity(options.transport, address, collected.node);
+      !secure.ok()) {
+    return Fail(secure, kExitBadInput);
+  }
   for (const std::string& warning : collected.warnings) spdlog::warn("{}", warning);
   spdlog::info("node {} has {} devices and {} stacks", collected.node, collected.devices.size(),
                collected.stacks.size());
@@ -149,7 +183,8 @@ absl::StatusOr<int> RunAgent(Options options, const std::string& state, const Ad
   const SystemClock clock;
   NodeTelemetry telemetry(nvml.get(), &clock);
   telemetry.SetDevices(collected);
-  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<FleetDialer> dialer, MakeGrpcFleet(*loop, address));
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<FleetDialer> dialer,
+                         MakeGrpcFleet(*loop, address, options.transport));
 
   NodeAgentOptions agent_options;
   agent_options.host.node = collected.node;
@@ -202,7 +237,8 @@ int Main(int argc, char** argv) {
     return 0;
   }
   const Options options = {settings->Text("node"), settings->Text("stacks"),
-                           settings->Text("devices"), line.exit_with_parent};
+                           settings->Text("devices"), TransportOf(*settings),
+                           line.exit_with_parent};
   if (const absl::Status log = InitLog("assay-agent", settings->Text("log-level")); !log.ok()) {
     return Fail(log, kExitBadInput);
   }
@@ -213,6 +249,9 @@ int Main(int argc, char** argv) {
   }
   const absl::StatusOr<Address> address = ParseAddress(settings->Text("coordinator"));
   if (!address.ok()) return Fail(address.status(), kExitBadInput);
+  if (const absl::Status allowed = CheckTransport(options.transport, *address); !allowed.ok()) {
+    return Fail(allowed, kExitBadInput);
+  }
   // By default a folder of its own: the state directory itself is a coordinator's.
   absl::StatusOr<std::string> state = ResolveStateDir(settings->Text("state"));
   if (!state.ok()) return Fail(state.status(), kExitBadInput);

@@ -65,15 +65,15 @@ struct Named {
   Command command;
 };
 constexpr Named kCommands[] = {
-    {"plan", Command::kPlan},       {"run", Command::kRun},
-    {"watch", Command::kWatch},     {"ls", Command::kLs},
-    {"show", Command::kShow},       {"results", Command::kResults},
-    {"agents", Command::kAgents},   {"cancel", Command::kCancel},
-    {"rerun", Command::kRerun},     {"export", Command::kExport},
-    {"merge", Command::kMerge},     {"reproduce", Command::kReproduce},
-    {"version", Command::kVersion},
+    {"plan", Command::kPlan},     {"run", Command::kRun},
+    {"watch", Command::kWatch},   {"ls", Command::kLs},
+    {"show", Command::kShow},     {"results", Command::kResults},
+    {"agents", Command::kAgents}, {"cancel", Command::kCancel},
+    {"rerun", Command::kRerun},   {"export", Command::kExport},
+    {"merge", Command::kMerge},   {"reproduce", Command::kReproduce},
+    {"certs", Command::kCerts},   {"version", Command::kVersion},
 };
-constexpr const char* kLater[] = {"compare", "report", "import", "drain", "certs", "doctor"};
+constexpr const char* kLater[] = {"compare", "report", "import", "drain", "doctor"};
 
 // The tree of options over one Arguments. CLI11 keeps references into it.
 class Parser {
@@ -89,6 +89,16 @@ class Parser {
                     "Coordinator to ask (ASSAY_COORDINATOR), HOST:PORT or unix:/PATH;\n"
                     "default: the one of the state directory, started where needed")
         ->type_name("ADDR");
+    app_.add_option("--tls-ca", args_.transport.tls.ca,
+                    "Certificate of the authority that signed the coordinator's (ASSAY_TLS_CA)")
+        ->type_name("FILE");
+    app_.add_option("--tls-cert", args_.transport.tls.certificate,
+                    "Your certificate, by `assay certs user` (ASSAY_TLS_CERT)")
+        ->type_name("FILE");
+    app_.add_option("--tls-key", args_.transport.tls.key, "Its key (ASSAY_TLS_KEY)")
+        ->type_name("FILE");
+    app_.add_flag("--insecure", args_.transport.insecure,
+                  "Plain text to another machine: all on the way can read and change it");
     app_.add_flag("--quiet,-q", args_.quiet, "No progress and no notes, only results and errors");
     app_.add_flag("--no-color", args_.no_color, "No colour (also with NO_COLOR set)");
     app_.add_option("--config", args_.config,
@@ -100,7 +110,11 @@ class Parser {
     AddMatrixCommands();
     AddRunCommands();
     AddFileCommands();
-    for (CLI::App* sub : app_.get_subcommands({})) sub->fallthrough();
+    AddCertsCommands();
+    for (CLI::App* sub : app_.get_subcommands({})) {
+      sub->fallthrough();
+      for (CLI::App* inner : sub->get_subcommands({})) inner->fallthrough();
+    }
   }
 
   Parsed Parse(const std::vector<std::string>& words) {
@@ -119,7 +133,12 @@ class Parser {
       app_.parse(reversed);
     } catch (const CLI::CallForHelp& help) {
       parsed.out = app_.help();
-      for (const CLI::App* sub : app_.get_subcommands()) parsed.out = sub->help("assay");
+      for (const CLI::App* sub : app_.get_subcommands()) {
+        parsed.out = sub->help("assay");
+        for (const CLI::App* inner : sub->get_subcommands()) {
+          parsed.out = inner->help("assay " + sub->get_name());
+        }
+      }
       return parsed;
     } catch (const CLI::ParseError& error) {
       parsed.err = Sentence(error, words);
@@ -246,11 +265,17 @@ class Parser {
               false);
   }
 
+  void AddCertsCommands() {
+    CLI::App* certs = Add("certs", "Make the certificates of a fleet", kCertsFooter);
+    AddFormat(AddCertsOptions(*certs, args_.certs), false);
+  }
+
   // CLI11 would call an unknown command an unexpected argument and a global flag before it fine.
   std::string WordOfNoCommand(const std::vector<std::string>& words) const {
     for (size_t i = 0; i < words.size(); ++i) {
       const std::string& word = words[i];
-      if (word == "--state" || word == "--coordinator" || word == "--config") {
+      if (word == "--state" || word == "--coordinator" || word == "--config" ||
+          word == "--tls-ca" || word == "--tls-cert" || word == "--tls-key") {
         ++i;
         continue;
       }
@@ -271,8 +296,11 @@ class Parser {
 
   std::string Sentence(const CLI::ParseError& error, const std::vector<std::string>& words) {
     const CLI::App* sub = &app_;
-    for (const CLI::App* parsed : app_.get_subcommands()) sub = parsed;
-    const std::string where = sub == &app_ ? "assay" : fmt::format("assay {}", sub->get_name());
+    std::string where = "assay";
+    for (auto parsed = sub->get_subcommands(); !parsed.empty(); parsed = sub->get_subcommands()) {
+      sub = parsed.back();
+      where += " " + sub->get_name();
+    }
     std::string what = Printable(error.what());
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && sub == &app_ &&
         what.find("subcommand") != std::string::npos) {
@@ -316,6 +344,9 @@ class Parser {
     if (args_.command == Command::kPlan && !args_.print_config && !args_.schema &&
         args_.file.empty()) {
       return refuse("FILE is required; see assay plan --help");
+    }
+    if (args_.command == Command::kCerts && !args_.print_config) {
+      if (std::string sentence = TakeCerts(args_.certs); !sentence.empty()) return refuse(sentence);
     }
     if (std::string sentence = TakeWords(); !sentence.empty()) return refuse(sentence);
     if (args_.detach && args_.format != Format::kTable) {
@@ -382,12 +413,18 @@ absl::Status ResolveSettings(Arguments& args,
   if (!args.state.value.empty()) settings.SetFlag("state", {args.state.value});
   if (!args.coordinator.value.empty()) settings.SetFlag("coordinator", {args.coordinator.value});
   if (!args.config.empty()) settings.SetFlag("config", {args.config});
+  const TlsFiles tls = args.transport.tls;
+  if (!tls.ca.empty()) settings.SetFlag("tls-ca", {tls.ca});
+  if (!tls.certificate.empty()) settings.SetFlag("tls-cert", {tls.certificate});
+  if (!tls.key.empty()) settings.SetFlag("tls-key", {tls.key});
+  if (args.transport.insecure) settings.SetFlag("insecure", {"true"});
   if (args.quiet) settings.SetFlag("quiet", {"true"});
   if (args.no_color) settings.SetFlag("no-color", {"true"});
   ASSAY_RETURN_IF_ERROR(
       settings.Resolve(with_file && (args.command != Command::kVersion || args.print_config)));
   args.state = {settings.Text("state"), settings.Source("state")};
   args.coordinator = {settings.Text("coordinator"), settings.Source("coordinator")};
+  args.transport = TransportOf(settings);
   args.quiet = settings.Flag("quiet");
   args.no_color = settings.Flag("no-color");
   args.config_file = settings.file();

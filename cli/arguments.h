@@ -12,6 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/certs_arguments.h"
+#include "common/net/transport.h"
+
 namespace assay::cli {
 
 enum class Command {
@@ -27,6 +30,7 @@ enum class Command {
   kExport,
   kMerge,
   kReproduce,
+  kCerts,
   kVersion,
 };
 
@@ -41,6 +45,7 @@ struct Arguments {
   Command command = Command::kVersion;
   Setting state;        // empty value: ResolveStateDir's default
   Setting coordinator;  // empty value: local mode
+  Transport transport;  // to a coordinator that is not the state directory's
   bool quiet = false;
   bool no_color = false;
   bool print_config = false;
@@ -61,6 +66,7 @@ struct Arguments {
   bool yes = false;                // plan, run
   bool force_new = false;          // run --new
   bool failed = false;             // rerun --failed
+  CertsArguments certs;
 
   bool LocalMode() const { return coordinator.value.empty(); }
 };

@@ -11,6 +11,7 @@
 #include "cli/fitted_table.h"
 #include "cli/printable.h"
 #include "cli/result_table.h"
+#include "common/certs/tls_check.h"
 #include "common/matrix/matrix.h"
 #include "common/results/csv.h"
 #include "common/results/json.h"
@@ -29,11 +30,33 @@ int FailCommand(CommandContext& context, const absl::Status& status) {
   return ExitCodeOfError(status);
 }
 
+namespace {
+
+// What a user should know of how the coordinator is dialled. What is wrong is told by the dial.
+void WarnOfTransport(const CommandContext& context) {
+  const auto address = ParseAddress(context.args.coordinator.value);
+  if (context.args.LocalMode() || context.args.quiet || !address.ok()) return;
+  const Transport& transport = context.args.transport;
+  if (transport.insecure && transport.IsOpen(*address)) {
+    context.output.Warning(
+        fmt::format("--insecure: plain text to {}: all on the way can read and change it",
+                    address->ToString()));
+  }
+  if (!transport.UsesTls(*address)) return;
+  const auto now = std::chrono::floor<std::chrono::seconds>(context.clock.WallNow());
+  const auto report = CheckTlsFiles(transport.tls, Identity::Kind::kUser, now);
+  if (!report.ok()) return;
+  for (const std::string& warning : report->warnings) context.output.Warning(warning);
+}
+
+}  // namespace
+
 Session MakeSession(const CommandContext& context, int interrupt_fd) {
   ConnectionOptions options;
   options.state_dir = context.state_dir;
   options.coordinator = context.args.coordinator.value;
   options.interrupt_fd = interrupt_fd;
+  WarnOfTransport(context);
   options.on_connected = [&context,
                           told = std::string(kVersion)](const CoordinatorInfo& info) mutable {
     if (context.args.quiet || info.version == told) return;
@@ -43,7 +66,7 @@ Session MakeSession(const CommandContext& context, int interrupt_fd) {
         "of the state directory leaves 60 s after its last work)",
         info.version, kVersion));
   };
-  return Session(Connection(std::move(options)));
+  return Session(Connection(std::move(options), SystemPorts(context.args.transport)));
 }
 
 void PrintResults(CommandContext& context, std::span<const Record> records) {

@@ -40,6 +40,7 @@ int ResultsCommand(CommandContext& context);
 int ExportCommand(CommandContext& context);
 int MergeCommand(CommandContext& context);
 int ReproduceCommand(CommandContext& context);
+int CertsCommand(CommandContext& context);
 int VersionCommand(CommandContext& context);
 
 // Prints the sentence of `status` and gives its exit code.

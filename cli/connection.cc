@@ -48,7 +48,12 @@ std::string WithLog(std::string sentence, const std::string& state_dir, int64_t 
 
 }  // namespace
 
-ConnectionPorts SystemPorts() { return {MakeGrpcControl, StartLocalCoordinator}; }
+ConnectionPorts SystemPorts(Transport transport) {
+  return {[transport = std::move(transport)](const std::string& address) {
+            return MakeGrpcControl(address, transport);
+          },
+          StartLocalCoordinator};
+}
 
 absl::StatusOr<std::unique_ptr<Control>> Connection::Open(const std::string& address) {
   ASSAY_ASSIGN_OR_RETURN(auto control, ports_.open(address));
@@ -70,7 +75,11 @@ absl::StatusOr<std::unique_ptr<Control>> Connection::OpenEndpoint() {
 absl::StatusOr<std::unique_ptr<Control>> Connection::Connect() {
   if (local()) return ConnectLocal();
   auto control = Open(options_.coordinator);
-  if (control.ok() || control.status().code() == absl::StatusCode::kInvalidArgument) return control;
+  // An answer that says no, and what is wrong with certificates, are no absence.
+  if (control.ok() || absl::IsInvalidArgument(control.status()) ||
+      absl::IsFailedPrecondition(control.status()) || absl::IsPermissionDenied(control.status())) {
+    return control;
+  }
   return absl::UnavailableError(fmt::format("no coordinator answers at {}: {}",
                                             options_.coordinator, Message(control.status())));
 }

@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "cli/control.h"
 #include "common/clock/clock.h"
+#include "common/net/transport.h"
 
 namespace assay::cli {
 
@@ -50,8 +51,8 @@ struct ConnectionPorts {
   std::function<absl::StatusOr<StartedProgram>(const std::string& state_dir)> start;
 };
 
-// gRPC, and `assay-coordinator` beside this program.
-ConnectionPorts SystemPorts();
+// gRPC over `transport`, and `assay-coordinator` beside this program.
+ConnectionPorts SystemPorts(Transport transport = {});
 
 class Connection {
  public:

@@ -35,6 +35,7 @@ struct CoordinatorInfo {
   uint32_t rules_version = 0;
   std::string state_dir;
   int64_t pid = 0;
+  bool insecure = false;  // takes plain text from other machines
 };
 
 struct Submission {

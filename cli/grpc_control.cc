@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "assay/v1/control_service.grpc.pb.h"
+#include "common/certs/tls_check.h"
+#include "common/certs/tls_probe.h"
 #include "common/net/address.h"
 #include "common/net/grpc_options.h"
 #include "common/status/status.h"
@@ -180,15 +182,22 @@ class GrpcRunWatch final : public RunWatch {
 
 class GrpcControl final : public Control {
  public:
-  explicit GrpcControl(std::shared_ptr<grpc::Channel> channel)
-      : stub_(v1::Control::NewStub(std::move(channel))) {}
+  GrpcControl(std::shared_ptr<grpc::Channel> channel, Address address, Transport transport)
+      : stub_(v1::Control::NewStub(std::move(channel))),
+        address_(std::move(address)),
+        transport_(std::move(transport)) {}
 
   absl::StatusOr<CoordinatorInfo> GetInfo() override {
     v1::Info info;
-    ASSAY_RETURN_IF_ERROR(
-        Call(&v1::Control::Stub::GetInfo, v1::GetInfoRequest(), &info, kInfoLimit));
+    const absl::Status status =
+        Call(&v1::Control::Stub::GetInfo, v1::GetInfoRequest(), &info, kInfoLimit);
+    if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
+      ASSAY_RETURN_IF_ERROR(ExplainConnection(address_, transport_, Identity::Kind::kUser));
+    }
+    ASSAY_RETURN_IF_ERROR(status);
     return CoordinatorInfo{info.version(),       info.fleet_protocol(), info.result_schema(),
-                           info.rules_version(), info.state_dir(),      info.pid()};
+                           info.rules_version(), info.state_dir(),      info.pid(),
+                           info.insecure()};
   }
 
   absl::StatusOr<SubmitResult> Submit(const Submission& submission) override {
@@ -338,14 +347,24 @@ class GrpcControl final : public Control {
   }
 
   std::unique_ptr<v1::Control::Stub> stub_;
+  const Address address_;
+  const Transport transport_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Control>> MakeGrpcControl(const std::string& address) {
-  ASSAY_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
-  ASSAY_ASSIGN_OR_RETURN(auto channel, MakeChannel(parsed, ChannelUse::kUser));
-  return std::unique_ptr<Control>(new GrpcControl(std::move(channel)));
+absl::StatusOr<std::unique_ptr<Control>> MakeGrpcControl(const std::string& address,
+                                                         const Transport& transport) {
+  ASSAY_ASSIGN_OR_RETURN(Address parsed, ParseAddress(address));
+  ASSAY_RETURN_IF_ERROR(CheckTransport(transport, parsed));
+  if (transport.UsesTls(parsed)) {
+    const auto now = std::chrono::floor<seconds>(std::chrono::system_clock::now());
+    const auto report = CheckTlsFiles(transport.tls, Identity::Kind::kUser, now);
+    if (!report.ok()) return absl::FailedPreconditionError(Message(report.status()));
+  }
+  ASSAY_ASSIGN_OR_RETURN(auto channel, MakeChannel(parsed, ChannelUse::kUser, transport));
+  return std::unique_ptr<Control>(
+      new GrpcControl(std::move(channel), std::move(parsed), transport));
 }
 
 }  // namespace assay::cli

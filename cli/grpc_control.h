@@ -7,12 +7,15 @@
 
 #include "absl/status/statusor.h"
 #include "cli/control.h"
+#include "common/net/transport.h"
 
 namespace assay::cli {
 
 // A control for `address` (common/net/address.h); does not connect yet. InvalidArgument for an
-// address that cannot be used.
-absl::StatusOr<std::unique_ptr<Control>> MakeGrpcControl(const std::string& address);
+// address that cannot be used, FailedPrecondition (common/certs/tls_check.h) for TLS
+// files that are no good. GetInfo says in plain words why no connection came about.
+absl::StatusOr<std::unique_ptr<Control>> MakeGrpcControl(const std::string& address,
+                                                         const Transport& transport = {});
 
 }  // namespace assay::cli
 

@@ -215,11 +215,17 @@ int AgentsCommand(CommandContext& context) {
   if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
   const auto agents = WaitForAgents(session);
   if (!agents.ok()) return FailCommand(context, agents.status());
+  const bool insecure = session.connection().info().insecure;
   if (context.args.format == Format::kJson) {
     Json list = Json::array();
     for (const AgentSummary& agent : *agents) list.push_back(AgentJson(agent));
-    context.output.Out(Dump({{"agents", list}}));
+    context.output.Out(Dump({{"agents", list}, {"insecure", insecure}}));
     return kExitOk;
+  }
+  if (insecure) {
+    context.output.Warning(
+        "this coordinator runs with --insecure: everyone who can reach it may read, run and change "
+        "everything");
   }
   if (agents->empty()) {
     PrintNote(context, "no agent has connected");

@@ -71,6 +71,8 @@ int Dispatch(CommandContext& context) {
       return MergeCommand(context);
     case Command::kReproduce:
       return ReproduceCommand(context);
+    case Command::kCerts:
+      return CertsCommand(context);
     case Command::kVersion:
       return VersionCommand(context);
   }
@@ -80,7 +82,7 @@ int Dispatch(CommandContext& context) {
 // True for commands that never look at a state directory, and so run without HOME.
 bool NeedsNoState(const Arguments& args) {
   return args.command == Command::kVersion || (args.command == Command::kPlan && !args.fleet) ||
-         !args.LocalMode();
+         (args.command == Command::kCerts && !args.certs.dir.empty()) || !args.LocalMode();
 }
 
 int Main(const std::vector<std::string>& words) {

@@ -93,10 +93,14 @@ Coordinator::Coordinator(Parts parts, Address address)
                                     [this](std::string message) {
                                       loop_.Post(event::CommitFailed{std::move(message)});
                                     }}),
-      fleet_([this](Event event, std::function<void()> after) {
-        loop_.Post(std::move(event), std::move(after));
-      }),
-      control_({loop_, work_, *parts_.reader, parts_.clock, parts_.state_dir}) {}
+      fleet_(
+          [this](Event event, std::function<void()> after) {
+            loop_.Post(std::move(event), std::move(after));
+          },
+          PeerReader(parts_.transport.UsesTls(address_))),
+      control_({loop_, work_, *parts_.reader, parts_.clock, parts_.state_dir,
+                PeerReader(parts_.transport.UsesTls(address_)),
+                parts_.transport.IsOpen(address_)}) {}
 
 absl::Status Coordinator::Begin() {
   ASSAY_ASSIGN_OR_RETURN(StateSnapshot snapshot, parts_.store->Load());
@@ -104,7 +108,7 @@ absl::Status Coordinator::Begin() {
 
   int port = 0;
   grpc::ServerBuilder builder;
-  ASSAY_RETURN_IF_ERROR(ConfigureServer(builder, address_, &port));
+  ASSAY_RETURN_IF_ERROR(ConfigureServer(builder, address_, &port, parts_.transport));
   builder.RegisterService(&fleet_);
   builder.RegisterService(&control_);
   store_thread_.Start();

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "common/clock/clock.h"
 #include "common/net/address.h"
+#include "common/net/transport.h"
 #include "coordinator/api/control_service.h"
 #include "coordinator/api/work_thread.h"
 #include "coordinator/scheduler/coordinator_state.h"
@@ -34,6 +35,8 @@ class Coordinator {
     std::string state_dir;
     // Called once, on the state thread, after a commit that failed.
     std::function<void(std::string)> on_halt;
+    // TLS files that CheckTlsFiles found good, or --insecure.
+    Transport transport = {};
   };
 
   // Loads the state, starts the threads and listens. AlreadyExists, PermissionDenied or

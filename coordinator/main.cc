@@ -19,6 +19,7 @@
 #include <string>
 #include <utility>
 
+#include "common/certs/tls_check.h"
 #include "common/clock/clock.h"
 #include "common/log/log.h"
 #include "common/net/address.h"
@@ -119,6 +120,27 @@ absl::StatusOr<Address> AddressOf(const CoordinatorOptions& options) {
   return ParseAddress("unix:" + path);
 }
 
+// What gRPC would not say: files that are no good, and what an operator should know.
+absl::Status CheckSecurity(const CoordinatorOptions& options, const Address& address) {
+  const Transport& transport = options.transport;
+  ASSAY_RETURN_IF_ERROR(CheckTransport(transport, address));
+  if (options.local && (transport.UsesTls(address) || transport.IsOpen(address))) {
+    return absl::InvalidArgumentError(
+        "--local serves this machine alone, in plain text: for a fleet leave it out, and start "
+        "assay-agent with a certificate of its own");
+  }
+  if (transport.IsOpen(address)) {
+    spdlog::warn("--insecure: {} takes plain text from everyone who can reach it, as an admin",
+                 address.ToString());
+  }
+  if (!transport.UsesTls(address)) return absl::OkStatus();
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  ASSAY_ASSIGN_OR_RETURN(const TlsReport report,
+                         CheckTlsFiles(transport.tls, Identity::Kind::kCoordinator, now));
+  for (const std::string& warning : report.warnings) spdlog::warn("{}", warning);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<LocalAgent>> StartAgent(const CoordinatorOptions& options,
                                                        const Address& address) {
   LocalAgentOptions agent;
@@ -141,6 +163,7 @@ absl::StatusOr<int> Run(const CoordinatorOptions& options) {
   ASSAY_RETURN_IF_ERROR(CreateStateDir(options.state));
   ASSAY_ASSIGN_OR_RETURN(const StateLock lock, StateLock::Acquire(options.state));
   ASSAY_ASSIGN_OR_RETURN(Address address, AddressOf(options));
+  ASSAY_RETURN_IF_ERROR(CheckSecurity(options, address));
   const SystemClock clock;
   const std::string file = options.state + "/results.db";
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store, SqliteStore::Open(file));
@@ -150,10 +173,11 @@ absl::StatusOr<int> Run(const CoordinatorOptions& options) {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t n = write(halt, &one, sizeof(one));
   };
-  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Coordinator> coordinator,
-                         Coordinator::Start({clock, std::move(store), std::move(reader),
-                                             CoordinatorTimes(), options.state, on_halt},
-                                            std::move(address)));
+  ASSAY_ASSIGN_OR_RETURN(
+      std::unique_ptr<Coordinator> coordinator,
+      Coordinator::Start({clock, std::move(store), std::move(reader), CoordinatorTimes(),
+                          options.state, on_halt, options.transport},
+                         std::move(address)));
   std::unique_ptr<LocalAgent> agent;
   const auto make_ready = [&]() -> absl::Status {
     ASSAY_RETURN_IF_ERROR(

@@ -19,6 +19,7 @@ absl::StatusOr<CoordinatorOptions> FromSettings(const Settings& settings) {
   CoordinatorOptions options;
   options.listen = settings.Text("listen");
   options.local = settings.Flag("local");
+  options.transport = TransportOf(settings);
   options.idle_exit_seconds =
       settings.Seconds("idle-exit", options.local ? kLocalIdleExitSeconds : 0);
   options.agent_args = settings.List("agent-arg");
@@ -44,11 +45,18 @@ absl::StatusOr<CoordinatorOptions> ParseCoordinatorOptions(int argc, const char*
   add("config", "Configuration file (ASSAY_CONFIG; default: config.yaml of the state directory)");
   add("state", "State directory (ASSAY_STATE)");
   add("listen", "unix:/path, host:port or [ipv6]:port (ASSAY_LISTEN)");
+  add("tls-ca", "Certificate of the authority that agents and users are signed by (ASSAY_TLS_CA)");
+  add("tls-cert", "Certificate of this coordinator, by `assay certs` (ASSAY_TLS_CERT)");
+  add("tls-key", "Its key (ASSAY_TLS_KEY)");
   add("idle-exit", "Leave after so many seconds without work and clients; 0: never");
   add("log-level", "debug, info, warn or error (ASSAY_LOG_LEVEL)");
   bool local = false;
   const CLI::Option* local_flag =
       app.add_flag("--local", local, "Run an agent of this machine as a child (ASSAY_LOCAL)");
+  bool insecure = false;
+  const CLI::Option* insecure_flag =
+      app.add_flag("--insecure", insecure,
+                   "Plain text for other machines too: everyone there may do everything");
   std::vector<std::string> agent_args;
   app.add_option("--agent-arg", agent_args, "One more argument of the local agent")
       ->allow_extra_args(false);
@@ -72,6 +80,7 @@ absl::StatusOr<CoordinatorOptions> ParseCoordinatorOptions(int argc, const char*
     if (app.get_option("--" + name)->count() > 0) settings.SetFlag(name, {value});
   }
   if (local_flag->count() > 0) settings.SetFlag("local", {local ? "true" : "false"});
+  if (insecure_flag->count() > 0) settings.SetFlag("insecure", {insecure ? "true" : "false"});
   if (!agent_args.empty()) settings.SetFlag("agent-arg", agent_args);
   ASSAY_RETURN_IF_ERROR(settings.Resolve());
   ASSAY_ASSIGN_OR_RETURN(CoordinatorOptions options, FromSettings(settings));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/net/transport.h"
 
 namespace assay {
 
@@ -14,6 +15,7 @@ struct CoordinatorOptions {
   std::string state;   // resolved, absolute
   std::string listen;  // empty: a Unix socket of the state directory (--local)
   bool local = false;
+  Transport transport;
   double idle_exit_seconds = 0;  // 0: never
   std::vector<std::string> agent_args;
   std::string log_level;

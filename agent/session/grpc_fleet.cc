@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <chrono>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "assay/v1/fleet_service.grpc.pb.h"
+#include "common/certs/tls_probe.h"
 #include "common/net/grpc_options.h"
 #include "common/status/status.h"
 #include "common/sync/mutex.h"
@@ -179,12 +182,46 @@ class Bridge {
   FleetStreamObserver* observer_;
 };
 
+// Says why a connection does not come about, once for each outage: gRPC's own words cannot be read.
+class Explainer {
+ public:
+  Explainer(Address address, Transport transport)
+      : address_(std::move(address)), transport_(std::move(transport)) {}
+  // Within kProbeLimit and a name's look-up.
+  ~Explainer() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void Connected() { told_ = false; }
+  // Any of gRPC's threads; one stream at a time. Calls `tell` once, here or on its own thread.
+  void Explain(const grpc::Status& status, std::function<void(const std::string&)> tell) {
+    const std::string why =
+        status.ok() ? "the coordinator closed the stream" : Message(FromGrpcStatus(status));
+    const bool unreachable = status.error_code() == grpc::StatusCode::UNAVAILABLE;
+    if (!unreachable || address_.kind != Address::Kind::kTcp || told_.exchange(true)) {
+      return tell(why);
+    }
+    if (thread_.joinable()) thread_.join();  // it told, so it has ended
+    thread_ = std::thread([this, why, tell = std::move(tell)] {
+      const absl::Status words = ExplainConnection(address_, transport_, Identity::Kind::kAgent);
+      tell(words.ok() ? why : Message(words));
+    });
+  }
+
+ private:
+  const Address address_;
+  const Transport transport_;
+  std::atomic<bool> told_{false};
+  std::thread thread_;
+};
+
 // Keeps itself alive until OnDone, which gRPC calls once all operations have ended. A hold keeps
 // OnDone away while writes may be started from the loop's thread; it goes with the failed read.
 class Reactor final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::CoordinatorMessage> {
  public:
-  static std::shared_ptr<Reactor> Start(v1::Fleet::Stub& stub, std::shared_ptr<Bridge> bridge) {
-    std::shared_ptr<Reactor> reactor(new Reactor(std::move(bridge)));
+  static std::shared_ptr<Reactor> Start(v1::Fleet::Stub& stub, std::shared_ptr<Bridge> bridge,
+                                        std::shared_ptr<Explainer> explainer) {
+    std::shared_ptr<Reactor> reactor(new Reactor(std::move(bridge), std::move(explainer)));
     reactor->self_ = reactor;
     stub.async()->Session(&reactor->context_, reactor.get());
     reactor->AddHold();
@@ -203,7 +240,8 @@ class Reactor final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::Coord
   void Cancel() { context_.TryCancel(); }
 
  private:
-  explicit Reactor(std::shared_ptr<Bridge> bridge) : bridge_(std::move(bridge)) {}
+  Reactor(std::shared_ptr<Bridge> bridge, std::shared_ptr<Explainer> explainer)
+      : bridge_(std::move(bridge)), explainer_(std::move(explainer)) {}
 
   void OnReadDone(bool ok) override {
     if (!ok) {
@@ -214,6 +252,7 @@ class Reactor final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::Coord
       RemoveHold();
       return;
     }
+    explainer_->Connected();
     if (std::optional<CoordinatorMessage> message = FromWire(incoming_)) {
       Bridge::Post(bridge_, [message = *std::move(message)](FleetStreamObserver& observer) {
         observer.OnReceived(message);
@@ -229,13 +268,14 @@ class Reactor final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::Coord
 
   void OnDone(const grpc::Status& status) override {
     const std::shared_ptr<Reactor> self = std::move(self_);
-    const std::string why =
-        status.ok() ? "the coordinator closed the stream" : Message(FromGrpcStatus(status));
-    Bridge::Post(bridge_, [why](FleetStreamObserver& observer) { observer.OnClosed(why); });
+    explainer_->Explain(status, [bridge = bridge_](const std::string& why) {
+      Bridge::Post(bridge, [why](FleetStreamObserver& observer) { observer.OnClosed(why); });
+    });
   }
 
   std::shared_ptr<Reactor> self_;
   std::shared_ptr<Bridge> bridge_;
+  std::shared_ptr<Explainer> explainer_;
   grpc::ClientContext context_;
   v1::CoordinatorMessage incoming_;
   v1::AgentMessage outgoing_;
@@ -245,9 +285,10 @@ class Reactor final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::Coord
 
 class GrpcStream final : public FleetStream {
  public:
-  GrpcStream(v1::Fleet::Stub& stub, EventLoop& loop, FleetStreamObserver& observer)
+  GrpcStream(v1::Fleet::Stub& stub, EventLoop& loop, FleetStreamObserver& observer,
+             std::shared_ptr<Explainer> explainer)
       : bridge_(std::make_shared<Bridge>(loop, observer)),
-        reactor_(Reactor::Start(stub, bridge_)) {}
+        reactor_(Reactor::Start(stub, bridge_, std::move(explainer))) {}
   ~GrpcStream() override { Detach(); }
 
   bool Write(const AgentMessage& message) override {
@@ -270,15 +311,17 @@ class GrpcStream final : public FleetStream {
 
 class GrpcFleet final : public FleetDialer {
  public:
-  GrpcFleet(EventLoop& loop, std::shared_ptr<grpc::Channel> channel)
-      : loop_(loop), stub_(v1::Fleet::NewStub(channel)) {}
+  GrpcFleet(EventLoop& loop, std::shared_ptr<grpc::Channel> channel,
+            std::shared_ptr<Explainer> explainer)
+      : loop_(loop), explainer_(std::move(explainer)), stub_(v1::Fleet::NewStub(channel)) {}
 
   std::unique_ptr<FleetStream> Dial(FleetStreamObserver& observer) override {
-    return std::make_unique<GrpcStream>(*stub_, loop_, observer);
+    return std::make_unique<GrpcStream>(*stub_, loop_, observer, explainer_);
   }
 
  private:
   EventLoop& loop_;
+  std::shared_ptr<Explainer> explainer_;
   std::unique_ptr<v1::Fleet::Stub> stub_;
 };
 
@@ -309,11 +352,12 @@ std::string EncodeReport(const AttemptReport& report) {
   return out.SerializeAsString();
 }
 
-absl::StatusOr<std::unique_ptr<FleetDialer>> MakeGrpcFleet(EventLoop& loop,
-                                                           const Address& address) {
+absl::StatusOr<std::unique_ptr<FleetDialer>> MakeGrpcFleet(EventLoop& loop, const Address& address,
+                                                           const Transport& transport) {
   ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
-                         MakeChannel(address, ChannelUse::kAgent));
-  return std::unique_ptr<FleetDialer>(std::make_unique<GrpcFleet>(loop, std::move(channel)));
+                         MakeChannel(address, ChannelUse::kAgent, transport));
+  return std::unique_ptr<FleetDialer>(std::make_unique<GrpcFleet>(
+      loop, std::move(channel), std::make_shared<Explainer>(address, transport)));
 }
 
 }  // namespace assay

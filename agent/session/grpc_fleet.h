@@ -12,6 +12,7 @@
 #include "agent/process/event_loop.h"
 #include "agent/session/fleet_stream.h"
 #include "common/net/address.h"
+#include "common/net/transport.h"
 
 namespace assay {
 
@@ -19,8 +20,10 @@ namespace assay {
 std::string EncodeReport(const AttemptReport& report);
 
 // `loop` must outlive the dialer and its streams. InvalidArgument where the address may not be
-// dialled.
-absl::StatusOr<std::unique_ptr<FleetDialer>> MakeGrpcFleet(EventLoop& loop, const Address& address);
+// dialled. Where no connection comes about, a stream's OnClosed says why in plain words
+// (common/certs/tls_probe.h), found out on a thread of the dialer's own.
+absl::StatusOr<std::unique_ptr<FleetDialer>> MakeGrpcFleet(EventLoop& loop, const Address& address,
+                                                           const Transport& transport = {});
 
 }  // namespace assay
 

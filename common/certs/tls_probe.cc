@@ -253,7 +253,7 @@ absl::Status ExplainConnection(const Address& address, const Transport& transpor
   if (address.kind != Address::Kind::kTcp) return absl::OkStatus();
   if (!transport.UsesTls(address)) return ProbePlain(address);
   const absl::StatusOr<TlsReport> report = CheckTlsFiles(transport.tls, kind, Now());
-  if (!report.ok()) return report.status();
+  if (!report.ok()) return Failed(Message(report.status()));
   return ProbeSecure(address, transport, report->identity);
 }
 

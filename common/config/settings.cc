@@ -34,6 +34,10 @@ struct Info {
 constexpr Info kSettings[] = {
     {"state", "ASSAY_STATE", Kind::kText, kCli | kCoordinator | kAgent, nullptr},
     {"coordinator", "ASSAY_COORDINATOR", Kind::kText, kCli | kAgent, nullptr},
+    {"tls-ca", "ASSAY_TLS_CA", Kind::kText, kCli | kCoordinator | kAgent, nullptr},
+    {"tls-cert", "ASSAY_TLS_CERT", Kind::kText, kCli | kCoordinator | kAgent, nullptr},
+    {"tls-key", "ASSAY_TLS_KEY", Kind::kText, kCli | kCoordinator | kAgent, nullptr},
+    {"insecure", "ASSAY_INSECURE", Kind::kFlag, kCli | kCoordinator | kAgent, "false"},
     {"quiet", "ASSAY_QUIET", Kind::kFlag, kCli, "false"},
     {"no-color", "ASSAY_NO_COLOR", Kind::kFlag, kCli, "false"},
     {"listen", "ASSAY_LISTEN", Kind::kText, kCoordinator, nullptr},
@@ -264,6 +268,11 @@ std::string Settings::Printed() const {
                           : fmt::format("{}: {}  # {}\n", info.name, value, Source(info.name));
   }
   return text;
+}
+
+Transport TransportOf(const Settings& settings) {
+  return {{settings.Text("tls-ca"), settings.Text("tls-cert"), settings.Text("tls-key")},
+          settings.Flag("insecure")};
 }
 
 }  // namespace assay

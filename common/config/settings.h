@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/net/transport.h"
 
 namespace assay {
 
@@ -61,6 +62,9 @@ class Settings {
   std::map<std::string, Value, std::less<>> values_;
   std::string file_;
 };
+
+// The settings tls-ca, tls-cert, tls-key and insecure.
+Transport TransportOf(const Settings& settings);
 
 }  // namespace assay
 

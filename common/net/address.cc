@@ -89,12 +89,4 @@ absl::StatusOr<Address> ParseAddress(std::string_view text) {
   return address;
 }
 
-absl::Status CheckPlainTextAllowed(const Address& address) {
-  if (address.IsLocal()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      fmt::format("address {} is not on this machine, and plain text stays on it: use unix:/path, "
-                  "127.0.0.1:port or [::1]:port (TLS comes with the fleet)",
-                  Quoted(address.ToString())));
-}
-
 }  // namespace assay

@@ -37,10 +37,6 @@ struct Address {
 // long, an IPv6 literal without brackets, control characters.
 absl::StatusOr<Address> ParseAddress(std::string_view text);
 
-// Plain text leaves this machine for nobody: InvalidArgument for an address that is not local,
-// until TLS comes with the fleet.
-absl::Status CheckPlainTextAllowed(const Address& address);
-
 }  // namespace assay
 
 #endif  // ASSAY_COMMON_NET_ADDRESS_H_

@@ -4,6 +4,8 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
 #include <grpcpp/support/channel_arguments.h>
 
 #include <algorithm>
@@ -42,10 +44,38 @@ void TakeOverLog() {
   (void)done;
 }
 
+std::shared_ptr<grpc::experimental::CertificateProviderInterface> WatchFiles(
+    const TlsFiles& files) {
+  return std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+      files.key, files.certificate, files.ca, static_cast<unsigned>(kTlsRefresh.count()));
+}
+
+std::shared_ptr<grpc::ChannelCredentials> ChannelCredentialsOf(const Address& address,
+                                                               const Transport& transport) {
+  if (!transport.UsesTls(address)) return grpc::InsecureChannelCredentials();
+  // The name is checked by default (HostNameCertificateVerifier).
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(WatchFiles(transport.tls));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  return grpc::experimental::TlsCredentials(options);
+}
+
+std::shared_ptr<grpc::ServerCredentials> ServerCredentialsOf(const Address& address,
+                                                             const Transport& transport) {
+  if (!transport.UsesTls(address)) return grpc::InsecureServerCredentials();
+  grpc::experimental::TlsServerCredentialsOptions options(WatchFiles(transport.tls));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  return grpc::experimental::TlsServerCredentials(options);
+}
+
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const Address& address, ChannelUse use) {
-  ASSAY_RETURN_IF_ERROR(CheckPlainTextAllowed(address));
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const Address& address, ChannelUse use,
+                                                           const Transport& transport) {
+  ASSAY_RETURN_IF_ERROR(CheckTransport(transport, address));
   TakeOverLog();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
@@ -54,7 +84,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const Address& addres
   // A channel of its own for each caller: sharing a connection would share its stream limit and die
   // with the other's.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // No proxy from the environment for addresses on this machine.
+  // No proxy from the environment: the coordinator is on this machine or on the fleet's network.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (use == ChannelUse::kAgent) {
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(kAgentKeepaliveInterval));
@@ -70,13 +100,13 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const Address& addres
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
   }
-  return grpc::CreateCustomChannel(address.ToString(), grpc::InsecureChannelCredentials(),
+  return grpc::CreateCustomChannel(address.ToString(), ChannelCredentialsOf(address, transport),
                                    arguments);
 }
 
 absl::Status ConfigureServer(grpc::ServerBuilder& builder, const Address& address,
-                             int* selected_port) {
-  ASSAY_RETURN_IF_ERROR(CheckPlainTextAllowed(address));
+                             int* selected_port, const Transport& transport) {
+  ASSAY_RETURN_IF_ERROR(CheckTransport(transport, address));
   TakeOverLog();
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
@@ -90,7 +120,8 @@ absl::Status ConfigureServer(grpc::ServerBuilder& builder, const Address& addres
   // A dead peer is noticed by our own heartbeat; the server's pings only end half-open streams.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(kAgentKeepaliveInterval));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kAgentKeepaliveTimeout));
-  builder.AddListeningPort(address.ToString(), grpc::InsecureServerCredentials(), selected_port);
+  builder.AddListeningPort(address.ToString(), ServerCredentialsOf(address, transport),
+                           selected_port);
   return absl::OkStatus();
 }
 

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/net/address.h"
+#include "common/net/transport.h"
 
 namespace assay {
 
@@ -30,20 +31,26 @@ inline constexpr std::chrono::seconds kAgentKeepaliveTimeout{20};
 // keepalive of 60 s with GOAWAY too_many_pings.
 inline constexpr std::chrono::seconds kServerLeastPingInterval{30};
 
+// How often a program looks whether its TLS files were renewed; new connections use the new ones.
+inline constexpr std::chrono::seconds kTlsRefresh{5};
+
 enum class ChannelUse {
   kAgent,  // a session for hours: keepalive pings, reconnects with jitter
   kUser,   // a command for seconds: fails fast where nobody listens
 };
 
-// A channel to `address`; does not connect yet. InvalidArgument where CheckPlainTextAllowed says
-// no.
-absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const Address& address, ChannelUse use);
+// A channel to `address`; does not connect yet. With TLS it shows our certificate, and the peer's
+// must be signed by our authority and be good for the address's host. InvalidArgument where
+// CheckTransport says no. The TLS files are to be checked before (common/certs/tls_check.h): gRPC
+// waits for good ones and says nothing.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const Address& address, ChannelUse use,
+                                                           const Transport& transport = {});
 
-// Sets all options and adds `address` as listening port with local credentials; `selected_port`
-// receives the bound TCP port (0: could not bind) and must outlive BuildAndStart. InvalidArgument
-// where CheckPlainTextAllowed says no.
+// Sets all options and adds `address` as listening port; `selected_port` receives the bound TCP
+// port (0: could not bind) and must outlive BuildAndStart. With TLS every client must show a
+// certificate that our authority signed. Errors and files as above.
 absl::Status ConfigureServer(grpc::ServerBuilder& builder, const Address& address,
-                             int* selected_port);
+                             int* selected_port, const Transport& transport = {});
 
 // Between absl::Status and grpc::Status: codes are the same numbers. A message travels as a header
 // and is cut at 16 KiB with a note; the limit of headers is set to hold that on both sides.

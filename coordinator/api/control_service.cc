@@ -13,6 +13,7 @@
 #include "common/status/status.h"
 #include "common/version.h"
 #include "common/wire/wire.h"
+#include "coordinator/api/access.h"
 #include "coordinator/api/run_answers.h"
 
 namespace assay {
@@ -36,8 +37,10 @@ absl::Status CheckArgument(const std::string& text, const char* name) {
       fmt::format("{} has {} bytes; at most {} are taken", name, text.size(), kMaxArgumentBytes));
 }
 
-void FinishSubmit(grpc::ServerUnaryReactor* call, const Reply& reply, v1::SubmitReply* response) {
+void FinishSubmit(grpc::ServerUnaryReactor* call, const Access& access, const Reply& reply,
+                  v1::SubmitReply* response) {
   if (const auto* body = std::get_if<SubmitReply>(&reply.body); body != nullptr) {
+    access.Log(body->run, reply.status);
     response->set_run(body->run);
     response->set_cells(body->cells);
     response->set_specs(body->specs);
@@ -66,44 +69,52 @@ absl::StatusOr<event::SubmitRun> ParseSubmit(const v1::SubmitRequest& request) {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* ControlService::GetInfo(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* ControlService::GetInfo(grpc::CallbackServerContext* context,
                                                   const v1::GetInfoRequest*, v1::Info* info) {
   auto* call = new UnaryCall(*this);
+  if (!Access(parts_.peers.Of(*context), "info").Allow(Role::kView, call)) return call;
   info->set_version(kVersion);
   info->set_fleet_protocol(kFleetProtocol);
   info->set_result_schema(kResultSchema);
   info->set_rules_version(kRulesVersion);
   info->set_state_dir(wire::CleanText(parts_.state_dir, wire::kMaxSentenceBytes));
   info->set_pid(getpid());
+  info->set_insecure(parts_.insecure);
   call->Finish(grpc::Status::OK);
   return call;
 }
 
-grpc::ServerUnaryReactor* ControlService::Submit(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* ControlService::Submit(grpc::CallbackServerContext* context,
                                                  const v1::SubmitRequest* request,
                                                  v1::SubmitReply* response) {
   auto* call = new UnaryCall(*this);
-  parts_.work.Post([this, call, request, response] {
+  const Access access(parts_.peers.Of(*context), "submit");
+  if (!access.Allow(Role::kSubmit, call)) return call;
+  parts_.work.Post([this, call, request, response, access] {
     absl::StatusOr<event::SubmitRun> parsed = ParseSubmit(*request);
     if (!parsed.ok()) return call->Finish(ToGrpcStatus(parsed.status()));
     for (const std::string& warning : parsed->matrix.warnings) {
       response->add_warnings(wire::CleanText(warning, wire::kMaxSentenceBytes));
     }
     auto submit = std::make_shared<event::SubmitRun>(*std::move(parsed));
+    submit->user = access.user();
     parts_.loop.Call(
         [submit](ReplyToken token) -> Event {
           submit->token = token;
           return std::move(*submit);
         },
-        [call, response](const Reply& reply) { FinishSubmit(call, reply, response); });
+        [call, response, access](const Reply& reply) {
+          FinishSubmit(call, access, reply, response);
+        });
   });
   return call;
 }
 
-grpc::ServerUnaryReactor* ControlService::ListRuns(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* ControlService::ListRuns(grpc::CallbackServerContext* context,
                                                    const v1::ListRunsRequest*,
                                                    v1::ListRunsReply* response) {
   auto* call = new UnaryCall(*this);
+  if (!Access(parts_.peers.Of(*context), "list runs").Allow(Role::kView, call)) return call;
   parts_.work.Post([this, call, response] {
     const absl::StatusOr<std::vector<RunOverview>> runs = parts_.reader.ListRuns();
     if (!runs.ok()) return call->Finish(ToGrpcStatus(runs.status()));
@@ -117,10 +128,11 @@ grpc::ServerUnaryReactor* ControlService::ListRuns(grpc::CallbackServerContext*,
   return call;
 }
 
-grpc::ServerUnaryReactor* ControlService::GetCell(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* ControlService::GetCell(grpc::CallbackServerContext* context,
                                                   const v1::GetCellRequest* request,
                                                   v1::CellDetail* response) {
   auto* call = new UnaryCall(*this);
+  if (!Access(parts_.peers.Of(*context), "show a cell").Allow(Role::kView, call)) return call;
   const auto fill = [this, request, response]() -> absl::Status {
     ASSAY_ASSIGN_OR_RETURN(const std::string id, parts_.reader.ResolveRun(request->run()));
     ASSAY_ASSIGN_OR_RETURN(const RunRow run, parts_.reader.GetRun(id));
@@ -138,13 +150,17 @@ grpc::ServerUnaryReactor* ControlService::GetCell(grpc::CallbackServerContext*,
   return call;
 }
 
-grpc::ServerUnaryReactor* ControlService::Cancel(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* ControlService::Cancel(grpc::CallbackServerContext* context,
                                                  const v1::CancelRequest* request,
                                                  v1::CancelReply* response) {
   auto* call = new UnaryCall(*this);
-  parts_.work.Post([this, call, request, response] {
+  const Access access(parts_.peers.Of(*context), "cancel");
+  if (!access.Allow(Role::kSubmit, call)) return call;
+  parts_.work.Post([this, call, request, response, access] {
     const absl::StatusOr<std::string> run = parts_.reader.ResolveRun(request->run());
     if (!run.ok()) return call->Finish(ToGrpcStatus(run.status()));
+    const absl::Status owner = access.CheckOwner(parts_.reader, *run);
+    if (!owner.ok()) return call->Finish(ToGrpcStatus(owner));
     parts_.loop.Call(
         [id = *run](ReplyToken token) -> Event {
           event::CancelRun cancel;
@@ -152,7 +168,8 @@ grpc::ServerUnaryReactor* ControlService::Cancel(grpc::CallbackServerContext*,
           cancel.run = id;
           return cancel;
         },
-        [call, response](const Reply& reply) {
+        [call, response, access, id = *run](const Reply& reply) {
+          access.Log(id, reply.status);
           if (const auto* body = std::get_if<CancelReply>(&reply.body); body != nullptr) {
             response->set_run(body->run);
             response->set_state(std::string(RunStateName(body->state)));
@@ -163,21 +180,24 @@ grpc::ServerUnaryReactor* ControlService::Cancel(grpc::CallbackServerContext*,
   return call;
 }
 
-grpc::ServerUnaryReactor* ControlService::Rerun(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* ControlService::Rerun(grpc::CallbackServerContext* context,
                                                 const v1::RerunRequest* request,
                                                 v1::SubmitReply* response) {
   auto* call = new UnaryCall(*this);
-  const auto load = [this, request]() -> absl::StatusOr<event::Rerun> {
+  const Access access(parts_.peers.Of(*context), "rerun");
+  if (!access.Allow(Role::kSubmit, call)) return call;
+  const auto load = [this, request, access]() -> absl::StatusOr<event::Rerun> {
     ASSAY_RETURN_IF_ERROR(CheckArgument(request->request_id(), "request_id"));
     event::Rerun rerun;
     ASSAY_ASSIGN_OR_RETURN(rerun.run, parts_.reader.ResolveRun(request->run()));
+    ASSAY_RETURN_IF_ERROR(access.CheckOwner(parts_.reader, rerun.run));
     rerun.failed_only = request->failed_only();
     rerun.request_id = request->request_id();
     ASSAY_ASSIGN_OR_RETURN(RunSnapshot snapshot, parts_.reader.LoadRun(rerun.run));
     rerun.loaded = std::move(snapshot);
     return rerun;
   };
-  parts_.work.Post([this, call, load, response] {
+  parts_.work.Post([this, call, load, response, access] {
     absl::StatusOr<event::Rerun> loaded = load();
     if (!loaded.ok()) return call->Finish(ToGrpcStatus(loaded.status()));
     auto rerun = std::make_shared<event::Rerun>(*std::move(loaded));
@@ -186,15 +206,18 @@ grpc::ServerUnaryReactor* ControlService::Rerun(grpc::CallbackServerContext*,
           rerun->token = token;
           return std::move(*rerun);
         },
-        [call, response](const Reply& reply) { FinishSubmit(call, reply, response); });
+        [call, response, access](const Reply& reply) {
+          FinishSubmit(call, access, reply, response);
+        });
   });
   return call;
 }
 
-grpc::ServerUnaryReactor* ControlService::ListAgents(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* ControlService::ListAgents(grpc::CallbackServerContext* context,
                                                      const v1::ListAgentsRequest*,
                                                      v1::ListAgentsReply* response) {
   auto* call = new UnaryCall(*this);
+  if (!Access(parts_.peers.Of(*context), "list agents").Allow(Role::kView, call)) return call;
   const bool taken = parts_.loop.Ask([call, response](const CoordinatorState& state) {
     for (const AgentView& agent : state.Agents()) {
       FillAgent(agent, response->add_agents());

@@ -1,6 +1,9 @@
 // ControlService: the gRPC service of users. Callbacks only copy and post: what reads the store or
 // parses is done by the work thread, what decides by the state thread.
 //
+// Every call first says which role it needs (access.h); what changes something is logged with who
+// asked for it.
+//
 // Owner: main; outlives the server. Thread rule: any thread.
 #ifndef ASSAY_COORDINATOR_API_CONTROL_SERVICE_H_
 #define ASSAY_COORDINATOR_API_CONTROL_SERVICE_H_
@@ -12,6 +15,7 @@
 
 #include "assay/v1/control_service.grpc.pb.h"
 #include "coordinator/api/work_thread.h"
+#include "coordinator/session/peer.h"
 #include "coordinator/state_loop.h"
 #include "coordinator/store/result_store.h"
 
@@ -25,6 +29,8 @@ class ControlService final : public v1::Control::CallbackService {
     ResultReader& reader;  // used by the work thread alone
     const Clock& clock;
     std::string state_dir;
+    PeerReader peers = PeerReader();
+    bool insecure = false;  // plain text from other machines is taken
   };
   explicit ControlService(Parts parts) : parts_(parts), last_call_(parts.clock.Now()) {}
 

@@ -13,6 +13,7 @@
 #include "common/status/status.h"
 #include "common/sync/mutex.h"
 #include "common/wire/wire.h"
+#include "coordinator/api/access.h"
 #include "coordinator/api/assay_file.h"
 #include "coordinator/api/control_service.h"
 #include "coordinator/api/run_answers.h"
@@ -228,15 +229,24 @@ class ExportStream final : public AnswerStream<v1::ExportChunk> {
   std::unique_ptr<AssayFileWriter> writer_;  // of the work thread
 };
 
+template <class Stream>
+bool AllowView(Peer peer, const char* action, Stream& stream) {
+  const absl::Status status = Access(std::move(peer), action).Check(Role::kView);
+  if (!status.ok()) stream.End(ToGrpcStatus(status));
+  return status.ok();
+}
+
 // Reads a file on the work thread; the next piece is read when the one before was taken in.
 class MergeStream final : public grpc::ServerReadReactor<v1::ExportChunk>,
                           public std::enable_shared_from_this<MergeStream> {
  public:
-  MergeStream(ControlService& service, StateLoop& loop, WorkThread& work, v1::MergeReply* response)
-      : call_(service), loop_(loop), work_(work), response_(response) {}
+  MergeStream(ControlService& service, StateLoop& loop, WorkThread& work, Access access,
+              v1::MergeReply* response)
+      : call_(service), loop_(loop), work_(work), access_(std::move(access)), response_(response) {}
 
-  void Begin(std::shared_ptr<MergeStream> self) {
+  void Begin(std::shared_ptr<MergeStream> self, const absl::Status& allowed) {
     self_ = std::move(self);
+    if (!allowed.ok()) return End(ToGrpcStatus(allowed));
     StartRead(&chunk_);
   }
 
@@ -266,6 +276,7 @@ class MergeStream final : public grpc::ServerReadReactor<v1::ExportChunk>,
         },
         [this, self = shared_from_this()](const Reply& reply) {
           if (const auto* body = std::get_if<ImportReply>(&reply.body); body != nullptr) {
+            for (const std::string& run : body->runs) access_.Log(run, reply.status);
             MutexLock lock(mutex_);
             if (!finished_) {
               for (const std::string& run : body->runs) response_->add_runs(run);
@@ -287,6 +298,7 @@ class MergeStream final : public grpc::ServerReadReactor<v1::ExportChunk>,
   ControlService::Call call_;
   StateLoop& loop_;
   WorkThread& work_;
+  const Access access_;
   v1::MergeReply* const response_;
   std::shared_ptr<MergeStream> self_;
   v1::ExportChunk chunk_;
@@ -297,10 +309,11 @@ class MergeStream final : public grpc::ServerReadReactor<v1::ExportChunk>,
 
 }  // namespace
 
-grpc::ServerWriteReactor<v1::RunUpdate>* ControlService::Watch(grpc::CallbackServerContext*,
+grpc::ServerWriteReactor<v1::RunUpdate>* ControlService::Watch(grpc::CallbackServerContext* context,
                                                                const v1::WatchRequest* request) {
   auto stream = std::make_shared<WatchStream>(*this);
   stream->Keep(stream);
+  if (!AllowView(parts_.peers.Of(*context), "watch", *stream)) return stream.get();
   parts_.work.Post([this, stream, asked = request->run()] {
     const absl::StatusOr<std::string> run = parts_.reader.ResolveRun(asked);
     if (!run.ok()) return stream->End(ToGrpcStatus(run.status()));
@@ -310,25 +323,28 @@ grpc::ServerWriteReactor<v1::RunUpdate>* ControlService::Watch(grpc::CallbackSer
 }
 
 grpc::ServerWriteReactor<v1::ResultPage>* ControlService::GetResults(
-    grpc::CallbackServerContext*, const v1::GetResultsRequest* request) {
+    grpc::CallbackServerContext* context, const v1::GetResultsRequest* request) {
   auto stream = std::make_shared<ResultStream>(*this, parts_.work, parts_.reader, request->run());
   stream->Keep(stream);
-  stream->Drained();
+  if (AllowView(parts_.peers.Of(*context), "read results", *stream)) stream->Drained();
   return stream.get();
 }
 
 grpc::ServerWriteReactor<v1::ExportChunk>* ControlService::Export(
-    grpc::CallbackServerContext*, const v1::ExportRequest* request) {
+    grpc::CallbackServerContext* context, const v1::ExportRequest* request) {
   auto stream = std::make_shared<ExportStream>(*this, parts_.work, parts_.reader, request->run());
   stream->Keep(stream);
-  stream->Drained();
+  if (AllowView(parts_.peers.Of(*context), "export", *stream)) stream->Drained();
   return stream.get();
 }
 
-grpc::ServerReadReactor<v1::ExportChunk>* ControlService::Merge(grpc::CallbackServerContext*,
-                                                                v1::MergeReply* response) {
-  auto stream = std::make_shared<MergeStream>(*this, parts_.loop, parts_.work, response);
-  stream->Begin(stream);
+grpc::ServerReadReactor<v1::ExportChunk>* ControlService::Merge(
+    grpc::CallbackServerContext* context, v1::MergeReply* response) {
+  Access access(parts_.peers.Of(*context), "merge");
+  const absl::Status allowed = access.Check(Role::kAdmin);
+  auto stream =
+      std::make_shared<MergeStream>(*this, parts_.loop, parts_.work, std::move(access), response);
+  stream->Begin(stream, allowed);
   return stream.get();
 }
 

@@ -35,7 +35,8 @@ struct SubmitRun {
   std::string file_name;
   std::string digest;  // SHA-256 of yaml
   bool force_new = false;
-  Matrix matrix;  // matrix.specs[i].index == i
+  std::string user;  // by certificate; empty without one
+  Matrix matrix;     // matrix.specs[i].index == i
 };
 
 struct CancelRun {

@@ -46,6 +46,7 @@ struct RunRow {
   uint64_t cells = 0;            // bound so far
   uint32_t generation = 1;       // grows when an ended run is opened again
   std::string rerun_request_id;  // of the latest rerun
+  std::string submitted_by;      // the user's name by certificate; empty without one
   int64_t submitted_at_unix_ms = 0;
   int64_t started_at_unix_ms = 0;  // first Start; 0 before
   int64_t ended_at_unix_ms = 0;    // 0 before

@@ -29,6 +29,7 @@ bool SelectsByName(const std::string& name, std::string_view card) {
 RunRow RowOf(const event::SubmitRun& e) {
   RunRow row;
   row.request_id = e.request_id;
+  row.submitted_by = e.user;
   row.name = e.matrix.name;
   row.digest = e.digest;
   row.yaml = e.yaml;

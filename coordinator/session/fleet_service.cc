@@ -5,6 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/log/log.h"
+#include "common/net/grpc_options.h"
+#include "common/status/status.h"
 #include "coordinator/session/message_codec.h"
 #include "coordinator/session/outbound_queue.h"
 
@@ -24,7 +27,7 @@ class RefusedSession final : public Reactor {
 // Lives from Session to OnDone in the service's map; whoever else uses it holds a shared_ptr.
 class FleetSession final : public Reactor, public std::enable_shared_from_this<FleetSession> {
  public:
-  FleetSession(FleetService& service, SessionHandle handle, std::string peer)
+  FleetSession(FleetService& service, SessionHandle handle, Peer peer)
       : service_(service), handle_(handle), peer_(std::move(peer)) {}
 
   void Begin() { StartRead(&incoming_); }
@@ -59,8 +62,12 @@ class FleetSession final : public Reactor, public std::enable_shared_from_this<F
             grpc::StatusCode::INVALID_ARGUMENT,
             greeted_ ? "a session has one Hello" : "the first message of a session is Hello"));
       }
+      if (const absl::Status status = CheckNode(); !status.ok()) {
+        spdlog::warn("refused at {}: {}", peer_.address, Message(status));
+        return FinishLocked(ToGrpcStatus(status));
+      }
       // Once a hello was said, everything but a hello is welcome.
-      event = EventOf(handle_, peer_, incoming_);
+      event = EventOf(handle_, peer_.address, incoming_);
       if (is_hello) greeted_ = true;
       incoming_.Clear();
     }
@@ -92,6 +99,16 @@ class FleetSession final : public Reactor, public std::enable_shared_from_this<F
   }
 
  private:
+  // A certificate speaks for its own node. Later messages are believed from the session.
+  absl::Status CheckNode() const {
+    if (incoming_.has_hello()) {
+      return CheckAgentNode(peer_.identity, incoming_.hello().inventory().node());
+    }
+    if (incoming_.has_inventory()) {
+      return CheckAgentNode(peer_.identity, incoming_.inventory().node());
+    }
+    return absl::OkStatus();
+  }
   void ReadOn() {
     MutexLock lock(mutex_);
     // Finish is called under the same lock, and OnDone comes only after Finish: the stream is
@@ -119,7 +136,7 @@ class FleetSession final : public Reactor, public std::enable_shared_from_this<F
 
   FleetService& service_;
   const SessionHandle handle_;
-  const std::string peer_;
+  const Peer peer_;
   Mutex mutex_;
   v1::AgentMessage incoming_;  // gRPC's between StartRead and OnReadDone
   v1::CoordinatorMessage outgoing_;
@@ -134,6 +151,11 @@ class FleetSession final : public Reactor, public std::enable_shared_from_this<F
 FleetService::~FleetService() = default;
 
 Reactor* FleetService::Session(grpc::CallbackServerContext* context) {
+  Peer peer = peers_.Of(*context);
+  if (const absl::Status status = CheckIsAgent(peer.identity); !status.ok()) {
+    spdlog::warn("refused at {}: {}", peer.address, Message(status));
+    return new RefusedSession(ToGrpcStatus(status));
+  }
   std::shared_ptr<FleetSession> session;
   {
     MutexLock lock(mutex_);
@@ -145,7 +167,7 @@ Reactor* FleetService::Session(grpc::CallbackServerContext* context) {
       return new RefusedSession(
           grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many sessions; try again later"));
     }
-    session = std::make_shared<FleetSession>(*this, ++last_, context->peer());
+    session = std::make_shared<FleetSession>(*this, ++last_, std::move(peer));
     sessions_[last_] = session;
   }
   session->Begin();

@@ -17,6 +17,7 @@
 #include "common/sync/mutex.h"
 #include "coordinator/cell/actions.h"
 #include "coordinator/cell/events.h"
+#include "coordinator/session/peer.h"
 
 namespace assay {
 
@@ -29,7 +30,8 @@ class FleetService final : public v1::Fleet::CallbackService {
   // Admission is ours: gRPC limits streams a connection, not in all.
   static constexpr size_t kMostSessions = 4096;
 
-  explicit FleetService(Post post) : post_(std::move(post)) {}
+  explicit FleetService(Post post, PeerReader peers = PeerReader())
+      : post_(std::move(post)), peers_(peers) {}
   ~FleetService() override;
 
   grpc::ServerBidiReactor<v1::AgentMessage, v1::CoordinatorMessage>* Session(
@@ -48,6 +50,7 @@ class FleetService final : public v1::Fleet::CallbackService {
   std::shared_ptr<FleetSession> Find(SessionHandle session) const;
 
   const Post post_;
+  const PeerReader peers_;
   mutable Mutex mutex_;
   SessionHandle last_ ASSAY_GUARDED_BY(mutex_) = 0;
   bool closed_ ASSAY_GUARDED_BY(mutex_) = false;

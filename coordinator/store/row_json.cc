@@ -229,6 +229,7 @@ void RunMembers(Members& members, Row& run) {
   members.Member("cells", run.cells);
   members.Member("generation", run.generation);
   members.Member("rerun_request_id", run.rerun_request_id);
+  members.Member("submitted_by", run.submitted_by);
   members.Member("submitted_at_unix_ms", run.submitted_at_unix_ms);
   members.Member("started_at_unix_ms", run.started_at_unix_ms);
   members.Member("ended_at_unix_ms", run.ended_at_unix_ms);

@@ -57,6 +57,7 @@ CREATE TABLE nodes (
 CREATE INDEX attempts_by_cell ON attempts (run, cell, number);
 CREATE INDEX cells_by_outcome ON cells (run, outcome);
 )sql",
+    "ALTER TABLE runs ADD COLUMN submitted_by TEXT NOT NULL DEFAULT '';",
 };
 
 const char* ColumnType(FieldType type) {

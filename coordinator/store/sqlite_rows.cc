@@ -17,7 +17,7 @@ namespace assay {
 const char kRunColumns[] =
     "id, request_id, name, digest, file_name, baseline, selection, repeat, specs, seed, state, "
     "message, binding_closed, cells, generation, rerun_request_id, submitted_at, started_at, "
-    "ended_at, yaml";
+    "ended_at, yaml, submitted_by";
 
 const char kCellColumns[] =
     "cells.run, cells.cell, cells.spec_index, cells.repeat, cells.target, cells.simulated, "
@@ -185,6 +185,7 @@ absl::Status SqliteRows::Write(const RunRow& run, OnConflict on_conflict) {
   bind.Integer(run.started_at_unix_ms);
   bind.Integer(run.ended_at_unix_ms);
   bind.Blob(run.yaml);
+  bind.Text(run.submitted_by);
   return statement->Run();
 }
 
@@ -374,6 +375,7 @@ absl::StatusOr<RunRow> ReadRun(const SqliteStatement& row, int at) {
   run.started_at_unix_ms = row.Integer(at + 17);
   run.ended_at_unix_ms = row.Integer(at + 18);
   run.yaml = row.Text(at + 19);
+  run.submitted_by = row.Text(at + 20);
   return run;
 }
 

@@ -158,5 +158,42 @@ TEST(Arguments, ControlCharactersOfAWordDoNotReachTheSentence) {
   EXPECT_EQ(RefusedWith({"ls", "--x\x1B[31m"}).find('\x1B'), std::string::npos);
 }
 
+TEST(Arguments, CertsTakesWhatIsMadeAndForWhom) {
+  using What = CertsArguments::What;
+  const Parsed parsed = Parse({"certs", "coordinator", "--host", "a.example", "--host", "10.0.0.1",
+                               "--dir", "d", "--renew"});
+  ASSERT_TRUE(parsed.arguments.has_value()) << parsed.err;
+  EXPECT_EQ(parsed.arguments->command, Command::kCerts);
+  EXPECT_EQ(parsed.arguments->certs.what, What::kCoordinator);
+  EXPECT_THAT(parsed.arguments->certs.hosts, ElementsAre("a.example", "10.0.0.1"));
+  EXPECT_EQ(parsed.arguments->certs.dir, "d");
+  EXPECT_TRUE(parsed.arguments->certs.renew);
+  const Parsed user = Parse({"certs", "user", "al", "--role", "submit", "--days", "7"});
+  ASSERT_TRUE(user.arguments.has_value()) << user.err;
+  EXPECT_EQ(user.arguments->certs.role, Role::kSubmit);
+  EXPECT_EQ(user.arguments->certs.days, 7);
+  EXPECT_EQ(Parse({"certs", "list"}).arguments->certs.what, What::kList);
+}
+
+TEST(Arguments, CertsSaysWhatIsMissing) {
+  EXPECT_THAT(RefusedWith({"certs", "user", "al"}), HasSubstr("--role view, submit or admin"));
+  EXPECT_THAT(RefusedWith({"certs", "user", "al", "--role", "root"}), HasSubstr("no role"));
+  EXPECT_THAT(RefusedWith({"certs", "agent"}), HasSubstr("NODE"));
+  EXPECT_THAT(RefusedWith({"certs", "agent", "n", "--days", "-1"}), HasSubstr("--days"));
+  EXPECT_THAT(RefusedWith({"certs", "agent", "n", "--dayz", "1"}),
+              HasSubstr("did you mean '--days'"));
+  EXPECT_NE(RefusedWith({"certs"}), "");
+}
+
+TEST(Arguments, TlsFilesOfFlagsBeatThoseOfTheEnvironment) {
+  const Parsed parsed =
+      Parse({"ls", "--tls-ca", "flag"}, {{"ASSAY_TLS_CA", "env"}, {"ASSAY_TLS_KEY", "key"}});
+  ASSERT_TRUE(parsed.arguments.has_value()) << parsed.err;
+  EXPECT_EQ(parsed.arguments->transport.tls.ca, "flag");
+  EXPECT_EQ(parsed.arguments->transport.tls.key, "key");
+  EXPECT_FALSE(parsed.arguments->transport.insecure);
+  EXPECT_TRUE(Parse({"ls", "--insecure"}).arguments->transport.insecure);
+}
+
 }  // namespace
 }  // namespace assay::cli

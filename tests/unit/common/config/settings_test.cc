@@ -66,6 +66,16 @@ TEST_F(SettingsTest, FlagBeatsEnvironmentBeatsFileBeatsDefault) {
   EXPECT_EQ(settings.Source("local"), "default");
 }
 
+TEST_F(SettingsTest, EveryProgramHasATransport) {
+  Write("tls-ca: ca.crt\ntls-cert: my.crt\ntls-key: my.key\ninsecure: false\n");
+  for (const Program program : {Program::kCli, Program::kCoordinator, Program::kAgent}) {
+    Settings settings = Of(program);
+    ASSERT_TRUE(settings.Resolve().ok());
+    EXPECT_EQ(TransportOf(settings).tls, (TlsFiles{"ca.crt", "my.crt", "my.key"}));
+    EXPECT_FALSE(TransportOf(settings).insecure);
+  }
+}
+
 TEST_F(SettingsTest, KeyOfAnotherProgramIsCheckedAndLeftAlone) {
   Write("devices: cpu\nlocal: true\n");
   Settings agent = Of(Program::kAgent);

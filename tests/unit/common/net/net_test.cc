@@ -47,17 +47,6 @@ TEST(AddressTest, LongestUnixPathIsTaken) {
   EXPECT_TRUE(ParseAddress("unix:/" + std::string(kMaxUnixPathBytes - 1, 'x')).ok());
 }
 
-TEST(AddressTest, PlainTextStaysOnThisMachine) {
-  for (const char* text : {"unix:/a", "127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"}) {
-    EXPECT_TRUE(CheckPlainTextAllowed(*ParseAddress(text)).ok()) << text;
-  }
-  for (const char* text : {"0.0.0.0:1", "[::]:1", "10.0.0.1:1", "localhost.example.com:1"}) {
-    const absl::Status status = CheckPlainTextAllowed(*ParseAddress(text));
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("TLS"));
-  }
-}
-
 class StateDirTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -103,9 +103,14 @@ TEST_F(SqliteStoreTest, FileOfAnOlderVersionIsMigratedWithItsRows) {
     ASSERT_TRUE(MigrateSchema(*database, 1).ok());
     // As version 1 of the program, before a field was added to the catalogue.
     ASSERT_TRUE(database->Execute("ALTER TABLE results DROP COLUMN throughput").ok());
-    SqliteRows rows(*database);
-    ASSERT_TRUE(rows.Write(MakeRun(kRunA, RunState::kDone), OnConflict::kReplace).ok());
-    ASSERT_TRUE(rows.Write(SpecRow{kRunA, MakeSpec(0)}, OnConflict::kReplace).ok());
+    // Rows are written by the program of today, with a column that version 1 does not have.
+    ASSERT_TRUE(database->Execute("ALTER TABLE runs ADD COLUMN submitted_by TEXT").ok());
+    {
+      SqliteRows rows(*database);
+      ASSERT_TRUE(rows.Write(MakeRun(kRunA, RunState::kDone), OnConflict::kReplace).ok());
+      ASSERT_TRUE(rows.Write(SpecRow{kRunA, MakeSpec(0)}, OnConflict::kReplace).ok());
+    }
+    ASSERT_TRUE(database->Execute("ALTER TABLE runs DROP COLUMN submitted_by").ok());
     EXPECT_EQ(database->QueryInteger("SELECT version FROM schema_version")->value(), 1);
   }
   auto store = SqliteStore::Open(path_);

@@ -1,0 +1,54 @@
+#include "coordinator/api/access.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "common/log/log.h"
+#include "common/net/grpc_options.h"
+#include "common/status/status.h"
+
+namespace assay {
+
+absl::Status Access::Refuse(std::string sentence) const {
+  spdlog::warn("refused at {}: {}", peer_.address, sentence);
+  return absl::PermissionDeniedError(std::move(sentence));
+}
+
+absl::Status Access::Check(Role needed) const {
+  const Identity& who = peer_.identity;
+  if (who.May(needed)) return absl::OkStatus();
+  if (who.kind == Identity::Kind::kUser) {
+    return Refuse(fmt::format("{} may not {}: that needs the role {}", who.ToString(), action_,
+                              RoleName(needed)));
+  }
+  return Refuse(
+      fmt::format("{} may not {}: that needs a certificate by `assay certs user NAME --role {}`",
+                  who.ToString(), action_, RoleName(needed)));
+}
+
+bool Access::Allow(Role needed, grpc::ServerUnaryReactor* call) const {
+  const absl::Status status = Check(needed);
+  if (!status.ok()) call->Finish(ToGrpcStatus(status));
+  return status.ok();
+}
+
+absl::Status Access::CheckOwner(ResultReader& reader, const std::string& run) const {
+  if (peer_.identity.May(Role::kAdmin)) return absl::OkStatus();
+  ASSAY_ASSIGN_OR_RETURN(const RunRow row, reader.GetRun(run));
+  if (!row.submitted_by.empty() && row.submitted_by == user()) return absl::OkStatus();
+  return Refuse(fmt::format("{} may not {} run {} of {}: that needs the role admin",
+                            peer_.identity.ToString(), action_, run,
+                            row.submitted_by.empty() ? "an admin" : "user " + row.submitted_by));
+}
+
+void Access::Log(const std::string& run, const absl::Status& status) const {
+  const Identity& who = peer_.identity;
+  const bool user = who.kind == Identity::Kind::kUser;
+  spdlog::info("action={} run={} user={} role={} address={} result={}", action_, run,
+               user ? who.name : "local", RoleName(user ? who.role : Role::kAdmin), peer_.address,
+               status.ok() ? "ok" : Message(status));
+}
+
+}  // namespace assay
