@@ -67,9 +67,12 @@ absl::StatusOr<std::unique_ptr<Control>> Connection::OpenEndpoint() {
   if (!endpoint.ok()) return absl::UnavailableError(Message(endpoint.status()));
   if (!IsAlive(endpoint->pid)) return absl::UnavailableError("its process is gone");
   auto control = Open(endpoint->address);
-  // Whatever is wrong with a file that a crash may have left behind is a reason to start anew.
-  if (!control.ok()) return absl::UnavailableError(Message(control.status()));
-  return control;
+  // Whatever is wrong with a file that a crash may have left behind is a reason to start anew; but
+  // who holds the state directory and wants TLS, or another certificate, does so on and on.
+  const bool final =
+      absl::IsFailedPrecondition(control.status()) || absl::IsPermissionDenied(control.status());
+  if (control.ok() || (final && StateLock::IsHeld(options_.state_dir))) return control;
+  return absl::UnavailableError(Message(control.status()));
 }
 
 absl::StatusOr<std::unique_ptr<Control>> Connection::Connect() {
@@ -94,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Control>> Connection::ConnectLocal() {
   milliseconds pause = kFirstPause;
   while (true) {
     auto control = OpenEndpoint();
-    if (control.ok()) return control;
+    if (control.ok() || !absl::IsUnavailable(control.status())) return control;
     if (!StateLock::IsHeld(options_.state_dir)) {
       silent_since = BootClock::now();
     } else if (BootClock::now() - silent_since >= options_.socket_after) {

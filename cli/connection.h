@@ -68,7 +68,8 @@ class Connection {
 
  private:
   absl::StatusOr<std::unique_ptr<Control>> Open(const std::string& address);
-  // Unavailable where nobody answers behind the endpoint file.
+  // Unavailable where nobody answers behind the endpoint file; FailedPrecondition and
+  // PermissionDenied of one that holds the state directory.
   absl::StatusOr<std::unique_ptr<Control>> OpenEndpoint();
   absl::StatusOr<std::unique_ptr<Control>> ConnectLocal();
   // False after a Ctrl-C.

@@ -11,6 +11,8 @@
 
 #include "assay/v1/fleet_service.grpc.pb.h"
 #include "common/certs/tls_probe.h"
+#include "common/clock/clock.h"
+#include "common/log/log.h"
 #include "common/net/grpc_options.h"
 #include "common/status/status.h"
 #include "common/sync/mutex.h"
@@ -182,9 +184,13 @@ class Bridge {
   FleetStreamObserver* observer_;
 };
 
-// Says why a connection does not come about, once for each outage: gRPC's own words cannot be read.
+// Says why a connection does not come about, since gRPC's own words cannot be read: at the first
+// failure of an outage, and in the log again where the reason has become another one.
 class Explainer {
  public:
+  // Between two looks of one outage.
+  static constexpr std::chrono::seconds kLookAgain{20};
+
   Explainer(Address address, Transport transport)
       : address_(std::move(address)), transport_(std::move(transport)) {}
   // Within kProbeLimit and a name's look-up.
@@ -192,26 +198,34 @@ class Explainer {
     if (thread_.joinable()) thread_.join();
   }
 
-  void Connected() { told_ = false; }
+  void Connected() { outage_ = false; }
   // Any of gRPC's threads; one stream at a time. Calls `tell` once, here or on its own thread.
   void Explain(const grpc::Status& status, std::function<void(const std::string&)> tell) {
     const std::string why =
         status.ok() ? "the coordinator closed the stream" : Message(FromGrpcStatus(status));
     const bool unreachable = status.error_code() == grpc::StatusCode::UNAVAILABLE;
-    if (!unreachable || address_.kind != Address::Kind::kTcp || told_.exchange(true)) {
-      return tell(why);
-    }
-    if (thread_.joinable()) thread_.join();  // it told, so it has ended
-    thread_ = std::thread([this, why, tell = std::move(tell)] {
-      const absl::Status words = ExplainConnection(address_, transport_, Identity::Kind::kAgent);
-      tell(words.ok() ? why : Message(words));
+    if (!unreachable || address_.kind != Address::Kind::kTcp) return tell(why);
+    const bool known = outage_.exchange(true);
+    if (known && BootClock::now() - looked_at_ < kLookAgain) return tell(why);
+    if (thread_.joinable()) thread_.join();  // it told long ago, so it has ended
+    looked_at_ = BootClock::now();
+    thread_ = std::thread([this, known, why, tell = std::move(tell)] {
+      const absl::Status found = ExplainConnection(address_, transport_, Identity::Kind::kAgent);
+      const std::string words = found.ok() ? why : Message(found);
+      if (known && !found.ok() && words != said_) {
+        spdlog::warn("still no session with the coordinator: {}", words);
+      }
+      said_ = words;
+      tell(words);
     });
   }
 
  private:
   const Address address_;
   const Transport transport_;
-  std::atomic<bool> told_{false};
+  std::atomic<bool> outage_{false};
+  BootTime looked_at_;
+  std::string said_;  // of the thread
   std::thread thread_;
 };
 

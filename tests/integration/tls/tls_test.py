@@ -376,6 +376,27 @@ class Refusals(TlsCase):
                 f.port = free.getsockname()[1]
             self.refused(f.user("vera", "ls"), "no coordinator answers at", code=3)
 
+    def test_an_agent_says_when_the_reason_has_become_another_one(self):
+        with fleet() as f:
+            f.standard()
+            f.make("coordinator", "--renew", "--host", "gpu.example.com")
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                f.port = free.getsockname()[1]
+            f.agent()
+            f.says("n1", "no session with the coordinator")
+            f.coordinator(listen=f"127.0.0.1:{f.port}")
+            f.says("n1", "still no session with the coordinator: .* is for another name", 90)
+
+    def test_a_state_directory_whose_coordinator_wants_tls_says_so_at_once(self):
+        with fleet() as f:
+            f.standard().coordinator()
+            begun = time.monotonic()
+            state = str(f.t.dir / "state-coordinator")
+            self.refused(f.t.assay("ls", "--state", state), "takes TLS only")
+            self.assertLess(time.monotonic() - begun, 20)
+            f.t.assay("ls", "--state", state, *f.tls("users/vera"), check=0)
+
     def test_local_is_no_fleet(self):
         with fleet() as f:
             f.standard()
