@@ -52,8 +52,8 @@ void PrintRunLine(CommandContext& context, const std::string& run) {
 }
 
 // What went wrong, last and on standard error; the exit code.
-int PrintEnd(CommandContext& context, const std::string& run, std::span<const Record> records,
-             const RunUpdate& last) {
+int PrintEnd(CommandContext& context, const Session& session, const std::string& run,
+             std::span<const Record> records, const RunUpdate& last) {
   std::vector<Outcome> outcomes;
   std::vector<std::string> failures;
   std::string first_other;
@@ -82,6 +82,14 @@ int PrintEnd(CommandContext& context, const std::string& run, std::span<const Re
                       : first_other.empty() ? last.waiting_for
                                             : first_other;
     if (why.empty()) why = "no cell was bound to a target; `assay agents` shows what there is";
+    // Why this machine's own agent did not come stands nowhere else.
+    if (records.empty() && session.connection().local()) {
+      const std::string tail = LogTail(context.state_dir, 0);
+      if (!tail.empty()) {
+        context.output.Error(fmt::format("the end of {}/coordinator.log:\n{}", context.state_dir,
+                                         PrintableLines(tail)));
+      }
+    }
     context.output.Error(fmt::format("nothing was measured: {}", why));
   } else if (code == kExitCancelled) {
     context.output.Error(fmt::format("run {} was cancelled", Printable(run)));
@@ -128,7 +136,7 @@ int FollowAndPrint(CommandContext& context, Session& session, Signals& signals, 
   const auto records = session.Call([&](Control& control) { return control.GetResults(id); });
   if (!records.ok()) return FailCommand(context, records.status());
   PrintResults(context, *records);
-  const int code = PrintEnd(context, id, *records, *followed.last);
+  const int code = PrintEnd(context, session, id, *records, *followed.last);
   return followed.interrupted ? kExitCancelled : code;
 }
 

@@ -229,13 +229,46 @@ class Explainer {
   std::thread thread_;
 };
 
+// Counts what is alive and lets somebody wait until nothing is.
+class LiveCount {
+ public:
+  class Ticket {
+   public:
+    explicit Ticket(std::shared_ptr<LiveCount> of) : of_(std::move(of)) {
+      MutexLock lock(of_->mutex_);
+      ++of_->count_;
+    }
+    ~Ticket() {
+      MutexLock lock(of_->mutex_);
+      if (--of_->count_ == 0) of_->none_.NotifyAll();
+    }
+    Ticket(const Ticket&) = delete;
+    Ticket& operator=(const Ticket&) = delete;
+
+   private:
+    std::shared_ptr<LiveCount> of_;
+  };
+
+  void WaitForNone() {
+    MutexLock lock(mutex_);
+    while (count_ > 0) none_.Wait(mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar none_;
+  int count_ ASSAY_GUARDED_BY(mutex_) = 0;
+};
+
 // Keeps itself alive until OnDone, which gRPC calls once all operations have ended. A hold keeps
 // OnDone away while writes may be started from the loop's thread; it goes with the failed read.
 class Reactor final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::CoordinatorMessage> {
  public:
   static std::shared_ptr<Reactor> Start(v1::Fleet::Stub& stub, std::shared_ptr<Bridge> bridge,
-                                        std::shared_ptr<Explainer> explainer) {
-    std::shared_ptr<Reactor> reactor(new Reactor(std::move(bridge), std::move(explainer)));
+                                        std::shared_ptr<Explainer> explainer,
+                                        std::shared_ptr<LiveCount> live) {
+    std::shared_ptr<Reactor> reactor(
+        new Reactor(std::move(bridge), std::move(explainer), std::move(live)));
     reactor->self_ = reactor;
     stub.async()->Session(&reactor->context_, reactor.get());
     reactor->AddHold();
@@ -254,8 +287,9 @@ class Reactor final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::Coord
   void Cancel() { context_.TryCancel(); }
 
  private:
-  Reactor(std::shared_ptr<Bridge> bridge, std::shared_ptr<Explainer> explainer)
-      : bridge_(std::move(bridge)), explainer_(std::move(explainer)) {}
+  Reactor(std::shared_ptr<Bridge> bridge, std::shared_ptr<Explainer> explainer,
+          std::shared_ptr<LiveCount> live)
+      : live_(std::move(live)), bridge_(std::move(bridge)), explainer_(std::move(explainer)) {}
 
   void OnReadDone(bool ok) override {
     if (!ok) {
@@ -287,6 +321,8 @@ class Reactor final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::Coord
     });
   }
 
+  // First, so that it goes last, after the context and its hold on the channel.
+  LiveCount::Ticket live_;
   std::shared_ptr<Reactor> self_;
   std::shared_ptr<Bridge> bridge_;
   std::shared_ptr<Explainer> explainer_;
@@ -300,9 +336,9 @@ class Reactor final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::Coord
 class GrpcStream final : public FleetStream {
  public:
   GrpcStream(v1::Fleet::Stub& stub, EventLoop& loop, FleetStreamObserver& observer,
-             std::shared_ptr<Explainer> explainer)
+             std::shared_ptr<Explainer> explainer, std::shared_ptr<LiveCount> live)
       : bridge_(std::make_shared<Bridge>(loop, observer)),
-        reactor_(Reactor::Start(stub, bridge_, std::move(explainer))) {}
+        reactor_(Reactor::Start(stub, bridge_, std::move(explainer), std::move(live))) {}
   ~GrpcStream() override { Detach(); }
 
   bool Write(const AgentMessage& message) override {
@@ -330,12 +366,17 @@ class GrpcFleet final : public FleetDialer {
       : loop_(loop), explainer_(std::move(explainer)), stub_(v1::Fleet::NewStub(channel)) {}
 
   std::unique_ptr<FleetStream> Dial(FleetStreamObserver& observer) override {
-    return std::make_unique<GrpcStream>(*stub_, loop_, observer, explainer_);
+    return std::make_unique<GrpcStream>(*stub_, loop_, observer, explainer_, live_);
   }
+
+  // A reactor holds the channel, too. gRPC's threads must not let go of it last: they would wait
+  // for themselves to end, in vain, and go on with a queue that is gone.
+  ~GrpcFleet() override { live_->WaitForNone(); }
 
  private:
   EventLoop& loop_;
   std::shared_ptr<Explainer> explainer_;
+  std::shared_ptr<LiveCount> live_ = std::make_shared<LiveCount>();
   std::unique_ptr<v1::Fleet::Stub> stub_;
 };
 

@@ -19,7 +19,8 @@ namespace assay {
 // v1.AttemptReport, serialized.
 std::string EncodeReport(const AttemptReport& report);
 
-// `loop` must outlive the dialer and its streams. InvalidArgument where the address may not be
+// `loop` must outlive the dialer and its streams, and the streams end before the dialer, whose
+// destructor waits until gRPC is done with them. InvalidArgument where the address may not be
 // dialled. Where no connection comes about, a stream's OnClosed says why in plain words
 // (common/certs/tls_probe.h), found out on a thread of the dialer's own.
 absl::StatusOr<std::unique_ptr<FleetDialer>> MakeGrpcFleet(EventLoop& loop, const Address& address,

@@ -14,6 +14,7 @@ outlives the `with`, whatever the test did to it. Only the standard library is u
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -59,6 +60,12 @@ def bin_dir():
     return _bin
 
 
+def sanitized():
+    """Whether the programs under test are built with a sanitizer: slower, and larger in memory."""
+    cache = bin_dir().parent / "CMakeCache.txt"
+    return cache.exists() and re.search(r"^ASSAY_SANITIZE:\w+=.", cache.read_text(), re.M) is not None
+
+
 def local(simulate=None, devices=ONE_CARD, **env):
     return Local(bin_dir(), devices=devices, simulate=simulate, extra_env=env)
 
@@ -87,9 +94,11 @@ class Local:
             self.env["ASSAY_DEVICES"] = str(self.devices)
         if self.simulate:
             self.env["ASSAY_SIMULATE"] = self.simulate
-        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
-            if name in os.environ:
-                self.env[name] = os.environ[name]
+        # What a sanitizer says of any program, daemons included, is read when all have ended.
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+            self.env[name] = f"log_path={self.dir}/sanitizer:log_exe_name=1:print_stacktrace=1"
+        known = ROOT / "tests" / "cluster" / "leaks_of_libraries.txt"
+        self.env["LSAN_OPTIONS"] = f"suppressions={known}:print_suppressions=0"
         self.env.update(self.extra_env)
         return self
 
@@ -103,7 +112,15 @@ class Local:
                     except ProcessLookupError:
                         pass
                 time.sleep(0.1)
+        reports = "\n".join(path.name + "\n" + path.read_text(errors="replace")[:8000]
+                            for path in sorted(self.dir.glob("sanitizer.*")))
         shutil.rmtree(self.dir, ignore_errors=True)
+        if reports:
+            raise AssertionError(reports)
+
+    def runners(self):
+        """As processes(), of the runners that have a cell (and not those asked what they can do)."""
+        return [found for found in self.processes() if " --cell " in found[1] + " "]
 
     def processes(self, program=None):
         """(pid, command line) of every live process of this state directory."""

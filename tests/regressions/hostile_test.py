@@ -15,9 +15,8 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
-from assay_local import local, main, wait_for  # noqa: E402
+from assay_local import local, main, sanitized, wait_for  # noqa: E402
 
-SANITIZED = "ASAN_OPTIONS" in os.environ
 
 SMALL = """
 name: small
@@ -77,7 +76,7 @@ class Matrices(unittest.TestCase):
             one_line(self, t.assay("plan", huge), 2, "larger than")
             one_line(self, t.assay("plan", "/dev/zero"), 2, "larger than")
             self.assertFalse(t.state.exists())
-        if not SANITIZED:
+        if not sanitized():
             most_kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
             self.assertLess(most_kib, 64 << 10)
 
@@ -221,6 +220,19 @@ class Files(unittest.TestCase):
                         one_line(self, u.assay("merge", bad), 2, "was not merged", part)
                 listed = u.assay("ls", "--format", "json", check=0).stdout
                 self.assertEqual(json.loads(listed), {"runs": []})
+
+
+class AgentThatCannotStart(unittest.TestCase):
+    def test_why_stands_in_the_end_of_the_run(self):
+        # Takes the minute that a run waits for its first agent.
+        with local() as t:
+            t.state.mkdir(mode=0o700)
+            (t.state / "agent").write_text("no folder")
+            done = t.assay("run", t.matrix(SMALL), timeout=120)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            lines = done.stderr.strip().splitlines()
+            self.assertIn("nothing was measured: no agent", lines[-1])
+            self.assertTrue(any(str(t.state / "agent") in line for line in lines), done.stderr)
 
 
 class Runners(unittest.TestCase):

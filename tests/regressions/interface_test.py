@@ -219,7 +219,7 @@ class Neighbours(unittest.TestCase):
         with local("default:realtime=1") as t, local() as u:
             u.env["ASSAY_LOCK_DIR"] = t.env["ASSAY_LOCK_DIR"]
             first = t.assay("run", t.matrix(long), "--detach", check=0).stdout.split()[1]
-            wait_for(lambda: t.processes("assay-simulate"), 30, "a runner of the first")
+            wait_for(t.runners, 30, "a runner of the first")
             second = u.start("run", u.matrix(SMALL))
             said = []
             deadline = time.monotonic() + 60

@@ -105,7 +105,7 @@ class Signals(unittest.TestCase):
         # A runner that ignores SIGTERM keeps the first one waiting for the kill grace.
         with local("default:hang_ignore_term") as t:
             child = t.start("run", t.matrix(LONG))
-            wait_for(lambda: t.processes("assay-simulate"), 20, "a runner")
+            wait_for(t.runners, 20, "a runner")
             time.sleep(0.3)  # its handlers are in place
             child.send_signal(signal.SIGINT)
             time.sleep(0.5)

@@ -23,7 +23,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "cluster"))
-from assay_local import FIXTURES, SMALL, local, main  # noqa: E402
+from assay_local import FIXTURES, SMALL, local, main, sanitized  # noqa: E402
 
 ODD_NAMES = FIXTURES / "nvml" / "odd_names.json"
 
@@ -101,6 +101,8 @@ class Places(unittest.TestCase):
         found = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
         if not found:
             self.skipTest("libfaketime is not installed")
+        if sanitized():
+            self.skipTest("a sanitizer must be the first library loaded, and so must libfaketime")
         with local("default:slow=0.5") as t:
             offset = t.dir / "offset"
             offset.write_text("+0\n")

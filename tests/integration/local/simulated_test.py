@@ -114,7 +114,7 @@ class Users(unittest.TestCase):
             matrix = t.matrix(SMALL.replace("max_seconds: 0.2", "max_seconds: 20").replace(
                 "min_seconds: 0.05", "min_seconds: 20"))
             child = t.start("run", matrix)
-            wait_for(lambda: t.processes("assay-simulate"), 20, "a runner")
+            wait_for(t.runners, 20, "a runner")
             child.send_signal(signal.SIGINT)
             out, err = child.communicate(timeout=60)
             self.assertEqual(child.returncode, 130, (out, err))
@@ -126,7 +126,7 @@ class Users(unittest.TestCase):
             matrix = t.matrix(SMALL.replace("max_seconds: 0.2", "max_seconds: 20").replace(
                 "min_seconds: 0.05", "min_seconds: 20"))
             run = t.assay("run", matrix, "--detach", check=0).stdout.split()[1]
-            wait_for(lambda: t.processes("assay-simulate"), 20, "a runner")
+            wait_for(t.runners, 20, "a runner")
             t.assay("cancel", run, check=0)
             self.assertEqual(t.assay("watch", run).returncode, 130)
             wait_for(lambda: not t.processes("assay-simulate"), 20, "no runner alive")

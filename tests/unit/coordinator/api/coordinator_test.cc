@@ -398,7 +398,7 @@ TEST_F(CoordinatorTest, WatcherThatLeavesIsForgottenWhileItsRunGoesOn) {
     auto reader = control_->Watch(&context, request);
     v1::RunUpdate update;
     ASSERT_TRUE(reader->Read(&update));
-    EXPECT_EQ(coordinator_->control().calls(), 1);
+    EXPECT_GE(coordinator_->control().calls(), 1);  // Submit's own may not have ended yet
     context.TryCancel();
     while (reader->Read(&update)) {
     }
