@@ -1,6 +1,5 @@
 // Locks, endpoints, environments and files of a gang, against a temporary folder and loopback.
 #include <fmt/format.h>
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
