@@ -57,7 +57,9 @@ function(assay_test name)
   endif()
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE assay_options ${A_LINKS} GTest::gtest GTest::gmock GTest::gtest_main)
-  # Tests are compiled for speed of compilation, not of running.
+  # Tests are compiled for speed of compilation, not of running: each program as one unit, since
+  # most of the time goes into headers.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   target_compile_options(${name} PRIVATE -O0)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   # Only what is set: an empty value is dropped on the way to CTest, and the next key taken for it.

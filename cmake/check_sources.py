@@ -11,6 +11,7 @@ Exit 1 with the compiler's words where something fails.
 """
 import argparse
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -77,10 +78,50 @@ def header_jobs(sources, root, skip, common):
     return jobs
 
 
-def check(job):
+class Passed:
+    """What passed before and whose command and files are as they were: it is not compiled again.
+    Kept in the build folder, one file a check: a line with time and size for each file that was read."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def path(self, command, text):
+        return self.folder / hashlib.sha256(repr((command, text)).encode()).hexdigest()
+
+    @staticmethod
+    def state(name):
+        info = os.stat(name)
+        return f"{info.st_mtime_ns} {info.st_size} {name}"
+
+    def holds(self, path):
+        try:
+            lines = path.read_text().splitlines()
+            return bool(lines) and all(self.state(line.split(" ", 2)[2]) == line for line in lines)
+        except (OSError, IndexError):
+            return False
+
+    def keep(self, path, dependencies):
+        """`dependencies`: Make's rule as the compiler wrote it."""
+        names = dependencies.replace("\\\n", " ").split(": ", 1)[-1].split()
+        path.write_text("\n".join(self.state(name) for name in names if name != "-"))
+
+
+def check(job, passed=None):
     """(label, exit code, output) of a job; for a group that fails, of its members that do."""
     label, command, text = job
-    done = subprocess.run(command, input=text, capture_output=True, text=True)
+    if passed is not None and text is not None:
+        stamp = passed.path(command, text)
+        if passed.holds(stamp):
+            return str(label), 0, ""
+        rule = stamp.with_suffix(".d")
+        done = subprocess.run([*command, "-MD", "-MF", str(rule)], input=text, capture_output=True,
+                              text=True)
+        if done.returncode == 0 and rule.exists():
+            passed.keep(stamp, rule.read_text())
+        rule.unlink(missing_ok=True)
+    else:
+        done = subprocess.run(command, input=text, capture_output=True, text=True)
     if isinstance(label, list):
         # Two programs of one folder may define the same name; that is no fault.
         if done.returncode != 0 and len(label) > 1:
@@ -118,8 +159,9 @@ def main():
     if not args.tidy and not wanted:
         jobs += header_jobs(sources, root, skip, common)
     failed = 0
+    passed = Passed(pathlib.Path(args.build) / "checks")
     with concurrent.futures.ThreadPoolExecutor(max_workers=args.jobs) as pool:
-        for label, code, text in pool.map(check, jobs):
+        for label, code, text in pool.map(lambda job: check(job, passed), jobs):
             if code != 0:
                 failed += 1
                 print(f"{label}:\n{text}\n")
