@@ -112,7 +112,8 @@ def check(job, passed=None):
     label, command, text = job
     if passed is not None and text is not None:
         stamp = passed.path(command, text)
-        if passed.holds(stamp):
+        if passed.holds(stamp) or (isinstance(label, list) and all(
+                passed.holds(passed.path(command, line)) for line in text.splitlines(keepends=True))):
             return str(label), 0, ""
         rule = stamp.with_suffix(".d")
         done = subprocess.run([*command, "-MD", "-MF", str(rule)], input=text, capture_output=True,
@@ -126,7 +127,7 @@ def check(job, passed=None):
         # Two programs of one folder may define the same name; that is no fault.
         if done.returncode != 0 and len(label) > 1:
             lines = text.splitlines(keepends=True)
-            parts = [check((name, command, line)) for name, line in zip(label, lines)]
+            parts = [check((name, command, line), passed) for name, line in zip(label, lines)]
             bad = [part for part in parts if part[1] != 0]
             return ", ".join(p[0] for p in bad), len(bad), "\n".join(p[2] for p in bad)
         label = label[0]
