@@ -345,13 +345,17 @@ class GrpcStream final : public FleetStream {
     v1::AgentMessage out;
     if (!ToWire(message, &out) || out.ByteSizeLong() > size_t{kMaxMessageBytes}) return false;
     // After the end of the stream the message is lost and OnClosed is on its way.
-    reactor_->Write(std::move(out));
+    if (reactor_ != nullptr) reactor_->Write(std::move(out));
     return true;
   }
 
   void Detach() override {
     bridge_->Detach();
+    if (reactor_ == nullptr) return;
     reactor_->Cancel();
+    // Let go of here and not with the stream, which may wait for its end in a loop that has
+    // stopped, while the dialer waits for the reactor.
+    reactor_.reset();
   }
 
  private:
