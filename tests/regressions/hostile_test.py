@@ -110,7 +110,7 @@ class StateDirectories(unittest.TestCase):
     def test_garbage_in_endpoint_and_spool_hinders_nothing(self):
         garbage = ("garbage", "{}", '{"address":5,"pid":"x"}', "[" * 100_000,
                    '{"address":"unix:/nowhere","pid":1,"version":"0.1.0"}')
-        with local(ASSAY_IDLE_EXIT="0.1") as t:
+        with local(ASSAY_IDLE_EXIT="1") as t:
             spool = t.state / "agent" / "spool"
             spool.mkdir(parents=True, mode=0o700)
             (spool / "01ARZ3NDEKTSV4RRFFQ69G5FAV.pb").write_bytes(b"\xff" * 100)
