@@ -1,4 +1,6 @@
 // StackEnvironment: what the manifest of a stack sets for its runner, as this machine has it.
+//
+// Thread rule: any thread; StacksFolder() reads the environment, which nobody may change meanwhile.
 #ifndef ASSAY_CLI_STACK_ENVIRONMENT_H_
 #define ASSAY_CLI_STACK_ENVIRONMENT_H_
 
