@@ -7,6 +7,7 @@
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 #include <grpcpp/support/channel_arguments.h>
+#include <openssl/crypto.h>
 
 #include <algorithm>
 #include <string>
@@ -17,6 +18,11 @@
 
 namespace assay {
 namespace {
+
+// gRPC's own threads may be in OpenSSL still when a program leaves; OpenSSL's clean-up at exit
+// would take its locks and tables from under them. Decided by the first call of OpenSSL in a
+// process, so before main; nothing reads this.
+[[maybe_unused]] const int kNoCleanUpAtExit = OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
 
 // A status message travels as a percent-encoded header; the worst text grows threefold.
 constexpr size_t kMaxStatusMessageBytes = 16 << 10;

@@ -158,6 +158,7 @@ v1::RunUpdate FakeControl::UpdateOf(const std::string& id) const {
 
 grpc::Status FakeControl::GetInfo(grpc::ServerContext*, const v1::GetInfoRequest*,
                                   v1::Info* reply) {
+  MutexLock lock(mutex_);
   reply->set_version(script_.version.empty() ? kVersion : script_.version);
   reply->set_pid(getpid());
   return grpc::Status::OK;

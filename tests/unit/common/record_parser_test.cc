@@ -169,8 +169,9 @@ TEST(RecordParser, AnswersAnyBytes) {
       R"({"record":"result","outcome":"ok","fields":{"throughput":1e5,"l":["a"],"f":true}})"};
   constexpr char kBytes[] = "{}[]\",:\\0123456789.eE+-ntfuNaI \xFF\xE2\x80\x00\x1F";
   std::mt19937 random(20260101);
+  const int lines = ASSAY_SANITIZED ? 5000 : 30000;
   int read = 0;
-  for (int i = 0; i < 30000; ++i) {
+  for (int i = 0; i < lines; ++i) {
     std::string line = seeds[random() % seeds.size()];
     const int changes = static_cast<int>(random() % 5);
     for (int change = 0; change < changes && !line.empty(); ++change) {
@@ -194,8 +195,8 @@ TEST(RecordParser, AnswersAnyBytes) {
     ASSERT_NE(parsed.record.has_value(), !parsed.error.empty()) << line;
     read += parsed.record.has_value() ? 1 : 0;
   }
-  EXPECT_GT(read, 6000);   // those without a change at least
-  EXPECT_LT(read, 25000);  // and the changes do break records
+  EXPECT_GT(read, lines / 5);      // those without a change at least
+  EXPECT_LT(read, lines * 5 / 6);  // and the changes do break records
 }
 
 }  // namespace

@@ -15,11 +15,7 @@ namespace {
 
 constexpr long kMostGrowthKib = 64 * 1024;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
+constexpr bool kSanitized = ASSAY_SANITIZED;
 
 long PeakKib() {
   rusage usage = {};

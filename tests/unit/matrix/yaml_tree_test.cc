@@ -14,7 +14,7 @@
 namespace assay {
 namespace {
 
-std::string Refusal(std::string_view text, YamlLimits limits = {}) {
+std::string TreeRefusal(std::string_view text, YamlLimits limits = {}) {
   Diagnostics diagnostics("f");
   const YamlPtr root = ParseYaml(text, limits, &diagnostics);
   EXPECT_EQ(root == nullptr, !diagnostics.empty());
@@ -47,17 +47,17 @@ TEST(YamlTree, AnAliasIsTheAnchorsValue) {
 
 // Case 49: YAML that kills the parser.
 TEST(YamlTree, Case49DeepNestingIsRefusedInOneLine) {
-  EXPECT_EQ(Refusal(std::string(100'000, '[')),
+  EXPECT_EQ(TreeRefusal(std::string(100'000, '[')),
             "f:1:65: (file): nested deeper than 64 levels; flatten it");
   std::string block;
   for (int i = 0; i < 200; ++i) block += std::string(static_cast<size_t>(2 * i), ' ') + "a:\n";
-  EXPECT_EQ(Refusal(block), "f:64:127: (file): nested deeper than 64 levels; flatten it");
+  EXPECT_EQ(TreeRefusal(block), "f:64:127: (file): nested deeper than 64 levels; flatten it");
   std::string dashes;
   for (int i = 0; i < 10'000; ++i) dashes += "- ";
-  EXPECT_EQ(Refusal(dashes + "x"), "f:1:129: (file): nested deeper than 64 levels; flatten it");
+  EXPECT_EQ(TreeRefusal(dashes + "x"), "f:1:129: (file): nested deeper than 64 levels; flatten it");
   std::string questions;
   for (int i = 0; i < 10'000; ++i) questions += "? ";
-  EXPECT_EQ(Refusal(questions + "x"),
+  EXPECT_EQ(TreeRefusal(questions + "x"),
             "f:1:3: (file): a key is a list or a map; write a plain word");
 }
 
@@ -73,13 +73,13 @@ TEST(YamlTree, Case49DepthThroughAliasesCounts) {
     const std::string before = std::to_string(i - 1), now = std::to_string(i);
     text += "a" + now + ": &a" + now + " [*a" + before + "]\n";
   }
-  EXPECT_EQ(Refusal(text), "f:63:12: (file): nested deeper than 64 levels; flatten it");
+  EXPECT_EQ(TreeRefusal(text), "f:63:12: (file): nested deeper than 64 levels; flatten it");
 }
 
 TEST(YamlTree, Case49SelfReferenceIsRefused) {
-  EXPECT_EQ(Refusal("&x [*x]"),
+  EXPECT_EQ(TreeRefusal("&x [*x]"),
             "f:1:5: [0]: the alias refers to an anchor that holds it; write the value out");
-  EXPECT_EQ(Refusal("a: &x {b: *x}"),
+  EXPECT_EQ(TreeRefusal("a: &x {b: *x}"),
             "f:1:11: a.b: the alias refers to an anchor that holds it; write the value out");
 }
 
@@ -91,17 +91,17 @@ TEST(YamlTree, Case49NineLevelsOfTenAliasesAreRefused) {
     for (int i = 1; i < 10; ++i) text += "," + alias;
     text += "]\n";
   }
-  EXPECT_EQ(Refusal(text),
+  EXPECT_EQ(TreeRefusal(text),
             "f:5:38: (file): more than 100000 values, aliases counted as often as used; use ranges "
             "or several files");
 }
 
 TEST(YamlTree, Case49NulByteAndControlCharactersAreRefused) {
-  EXPECT_EQ(Refusal(std::string_view("a: x\0y", 6)),
+  EXPECT_EQ(TreeRefusal(std::string_view("a: x\0y", 6)),
             "f:1:5: (file): a NUL byte; this is no text file, or it is damaged");
   // yaml-cpp takes 0x04 for the end of the file and would drop the rest.
-  EXPECT_EQ(Refusal("a: 1\n\x04"
-                    "b: 2\n"),
+  EXPECT_EQ(TreeRefusal("a: 1\n\x04"
+                        "b: 2\n"),
             "f:2:1: (file): control character 0x04; take it out");
 }
 
@@ -115,55 +115,57 @@ TEST(YamlTree, Case49ByteOrderMarkIsAcceptedAtTheStart) {
 
 TEST(YamlTree, BytesThatAreNotUtf8AreRefused) {
   for (const char* bytes : {"\xFF", "\xC0\x80", "\xED\xA0\x80", "\xF5\x80\x80\x80", "\xE2\x82"}) {
-    EXPECT_NE(Refusal(std::string("a: ") + bytes).find("is not UTF-8; save the file as UTF-8"),
+    EXPECT_NE(TreeRefusal(std::string("a: ") + bytes).find("is not UTF-8; save the file as UTF-8"),
               std::string::npos);
   }
-  EXPECT_EQ(Refusal("a: \xE2\x80\x94"), "");
+  EXPECT_EQ(TreeRefusal("a: \xE2\x80\x94"), "");
 }
 
 TEST(YamlTree, Case49ATabThatIndentsIsRefused) {
-  EXPECT_EQ(Refusal("a:\n\tb: 1\n"), "f:2:1: (file): a tab indents this line; YAML wants spaces");
+  EXPECT_EQ(TreeRefusal("a:\n\tb: 1\n"),
+            "f:2:1: (file): a tab indents this line; YAML wants spaces");
 }
 
 TEST(YamlTree, Case49ASecondDocumentIsRefused) {
-  EXPECT_EQ(Refusal("a: 1\n---\nb: 2\n"),
+  EXPECT_EQ(TreeRefusal("a: 1\n---\nb: 2\n"),
             "f:2:1: (file): a second document starts here; keep one to a file");
-  EXPECT_EQ(Refusal("---\na: 1\n...\n"), "");
+  EXPECT_EQ(TreeRefusal("---\na: 1\n...\n"), "");
 }
 
 TEST(YamlTree, Case49TheSameKeyTwiceIsRefused) {
-  EXPECT_EQ(Refusal("a: {b: 1, b: 2}\na: 3\n"),
+  EXPECT_EQ(TreeRefusal("a: {b: 1, b: 2}\na: 3\n"),
             "f:1:11: a.b: this key is given twice; keep one of them\n"
             "f:2:1: a: this key is given twice; keep one of them");
 }
 
 TEST(YamlTree, TagsMergeKeysAndListsAsKeysAreRefused) {
-  EXPECT_EQ(Refusal("a: !!int 3"),
+  EXPECT_EQ(TreeRefusal("a: !!int 3"),
             "f:1:4: a: tag 'tag:yaml.org,2002:int' is not read; leave it out");
-  EXPECT_EQ(Refusal("a: &x {b: 1}\nc: {<<: *x}"),
+  EXPECT_EQ(TreeRefusal("a: &x {b: 1}\nc: {<<: *x}"),
             "f:2:5: c: merge keys (<<) are not read; write the keys out");
-  EXPECT_EQ(Refusal("{[1]: 2}"), "f:1:2: (file): a key is a list or a map; write a plain word");
+  EXPECT_EQ(TreeRefusal("{[1]: 2}"), "f:1:2: (file): a key is a list or a map; write a plain word");
 }
 
 TEST(YamlTree, BrokenYamlHasItsPlace) {
-  EXPECT_EQ(Refusal("a: [1\n"),
+  EXPECT_EQ(TreeRefusal("a: [1\n"),
             "f:2:1: (file): not YAML: end of sequence flow not found; look at the brackets, quotes "
             "and indentation here");
-  EXPECT_EQ(Refusal("a: *nobody"),
+  EXPECT_EQ(TreeRefusal("a: *nobody"),
             "f:1:4: (file): not YAML: the referenced anchor is not defined; look at the "
             "brackets, quotes and indentation here");
 }
 
 TEST(YamlTree, TooLargeATextIsRefusedUnread) {
-  EXPECT_EQ(Refusal(std::string(YamlLimits{}.bytes + 1, 'x')),
+  EXPECT_EQ(TreeRefusal(std::string(YamlLimits{}.bytes + 1, 'x')),
             "f:1:1: (file): larger than 1048576 bytes; use ranges or several files");
-  EXPECT_EQ(Refusal("a: " + std::string(40'000, 'x')),
+  EXPECT_EQ(TreeRefusal("a: " + std::string(40'000, 'x')),
             "f:1:32769: (file): a line is longer than 32768 bytes; break it");
 }
 
 TEST(YamlTree, NothingAtAllIsRefused) {
-  EXPECT_EQ(Refusal(""), "f:1:1: (file): the file is empty; write at least one key");
-  EXPECT_EQ(Refusal("# only this\n"), "f:1:1: (file): the file is empty; write at least one key");
+  EXPECT_EQ(TreeRefusal(""), "f:1:1: (file): the file is empty; write at least one key");
+  EXPECT_EQ(TreeRefusal("# only this\n"),
+            "f:1:1: (file): the file is empty; write at least one key");
 }
 
 class ReadTextFileTest : public ::testing::Test {

@@ -195,11 +195,7 @@ TEST(NodeTelemetry, AFailingDriverLeavesFieldsNotKnown) {
 TEST(NodeTelemetry, NoThreadWhileNoSessionIsOpen) {
   auto nvml = LoadFixture("rtx3090");
   FakeClock clock;
-#if defined(__SANITIZE_THREAD__)
-  const int before = 2;  // ThreadSanitizer has one of its own
-#else
-  const int before = 1;
-#endif
+  const int before = ASSAY_SANITIZED_THREAD ? 2 : 1;  // ThreadSanitizer has one of its own
   ASSERT_EQ(Threads(before), before);
   NodeTelemetry telemetry(nvml.get(), &clock, Fast());
   const std::string uuid = nvml->Describe()->devices[0].uuid;

@@ -365,17 +365,19 @@ TEST_F(CoordinatorTest, TwentyThousandCellsWithLongErrorsAreReadInPages) {
   batch.cells.clear();
   batch.attempts.clear();
   const std::string text(100'000, 'e');
-  for (uint64_t cell = 1; cell <= 20'000; ++cell) {
+  // Under a sanitizer fewer, and as much text: more than one message takes still.
+  const uint64_t cells = ASSAY_SANITIZED ? 2'000 : 20'000;
+  for (uint64_t cell = 1; cell <= cells; ++cell) {
     CellRow row = EndedCell(MakeCell(kRunA, cell), Outcome::kFail, "");
-    row.message = cell % 100 == 0 ? text : std::string(1'000, 'e');
+    row.message = cell % (cells / 200) == 0 ? text : std::string(1'000, 'e');
     batch.cells.push_back(std::move(row));
   }
   Store(batch);
   std::vector<Record> records;
   const grpc::Status status = Results(kRunA, &records);
   ASSERT_TRUE(status.ok()) << status.error_message();
-  ASSERT_THAT(records, SizeIs(20'000));
-  EXPECT_EQ(records[19'999].Integer(Field::kCell), 20'000);
+  ASSERT_THAT(records, SizeIs(cells));
+  EXPECT_EQ(records.back().Integer(Field::kCell), cells);
 }
 
 TEST_F(CoordinatorTest, RunThatEndedInAnEarlierLifeIsWatchedToItsEndAtOnce) {

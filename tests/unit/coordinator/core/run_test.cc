@@ -415,9 +415,9 @@ double DrainSecondsPerCell(uint32_t count) {
 // A cell of a run of 20,000 costs what one of a run of 2,000 does; a scan of all cells for each
 // would cost ten times that. A ratio within one process, so that a busy machine does not decide it.
 TEST(Large, TwentyThousandCellsAreCheap) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "a minute under sanitizers, which the other tests already give the same code";
-#endif
+  if (ASSAY_SANITIZED) {
+    GTEST_SKIP() << "a minute under sanitizers, which the other tests already give the same code";
+  }
   const double small = DrainSecondsPerCell(200);
   const double large = DrainSecondsPerCell(2000);
   EXPECT_LT(large, 5 * small);
