@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -141,6 +142,11 @@ absl::Status CheckSecurity(const CoordinatorOptions& options, const Address& add
   return absl::OkStatus();
 }
 
+CoordinatorTimes TimesOf(const CoordinatorOptions& options) {
+  return CoordinatorTimes::WithHeartbeat(
+      std::chrono::round<std::chrono::milliseconds>(Seconds(options.heartbeat_seconds)));
+}
+
 absl::StatusOr<std::unique_ptr<LocalAgent>> StartAgent(const CoordinatorOptions& options,
                                                        const Address& address) {
   LocalAgentOptions agent;
@@ -158,7 +164,18 @@ absl::StatusOr<std::unique_ptr<LocalAgent>> StartAgent(const CoordinatorOptions&
   return child;
 }
 
+// A descriptor for each session, with room for users, the store and gRPC: the usual soft limit of
+// 1024 would turn away half of a fleet of 2,000.
+void RaiseDescriptorLimit() {
+  constexpr rlim_t kWanted = 2 * FleetService::kMostSessions;
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kWanted) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kWanted);
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 absl::StatusOr<int> Run(const CoordinatorOptions& options) {
+  RaiseDescriptorLimit();
   ASSAY_ASSIGN_OR_RETURN(const Wakes wakes, OpenWakes());
   ASSAY_RETURN_IF_ERROR(CreateStateDir(options.state));
   ASSAY_ASSIGN_OR_RETURN(const StateLock lock, StateLock::Acquire(options.state));
@@ -175,7 +192,7 @@ absl::StatusOr<int> Run(const CoordinatorOptions& options) {
   };
   ASSAY_ASSIGN_OR_RETURN(
       std::unique_ptr<Coordinator> coordinator,
-      Coordinator::Start({clock, std::move(store), std::move(reader), CoordinatorTimes(),
+      Coordinator::Start({clock, std::move(store), std::move(reader), TimesOf(options),
                           options.state, on_halt, options.transport},
                          std::move(address)));
   std::unique_ptr<LocalAgent> agent;

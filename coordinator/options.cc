@@ -1,5 +1,7 @@
 #include "coordinator/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <map>
@@ -14,6 +16,9 @@ namespace {
 
 constexpr double kLocalIdleExitSeconds = 60;
 constexpr double kMostIdleExitSeconds = 365.0 * 86'400;
+// Under it a loaded node loses its lease to scheduling; over it nobody notices a dead one.
+constexpr double kLeastHeartbeatSeconds = 0.5;
+constexpr double kMostHeartbeatSeconds = 600;
 
 absl::StatusOr<CoordinatorOptions> FromSettings(const Settings& settings) {
   CoordinatorOptions options;
@@ -27,6 +32,13 @@ absl::StatusOr<CoordinatorOptions> FromSettings(const Settings& settings) {
   options.config_file = settings.file();
   if (options.idle_exit_seconds > kMostIdleExitSeconds) {
     return absl::InvalidArgumentError("idle-exit takes seconds from 0 (never) to a year");
+  }
+  options.heartbeat_seconds = settings.Seconds("heartbeat", options.heartbeat_seconds);
+  if (options.heartbeat_seconds < kLeastHeartbeatSeconds ||
+      options.heartbeat_seconds > kMostHeartbeatSeconds) {
+    return absl::InvalidArgumentError(
+        fmt::format("heartbeat takes seconds from {:g} to {:g}, not {:g}", kLeastHeartbeatSeconds,
+                    kMostHeartbeatSeconds, options.heartbeat_seconds));
   }
   ASSAY_ASSIGN_OR_RETURN(options.state, ResolveStateDir(settings.Text("state")));
   return options;
@@ -49,6 +61,8 @@ absl::StatusOr<CoordinatorOptions> ParseCoordinatorOptions(int argc, const char*
   add("tls-cert", "Certificate of this coordinator, by `assay certs` (ASSAY_TLS_CERT)");
   add("tls-key", "Its key (ASSAY_TLS_KEY)");
   add("idle-exit", "Leave after so many seconds without work and clients; 0: never");
+  add("heartbeat",
+      "Seconds between two words of an idle agent; three of them are its lease (ASSAY_HEARTBEAT)");
   add("log-level", "debug, info, warn or error (ASSAY_LOG_LEVEL)");
   bool local = false;
   const CLI::Option* local_flag =

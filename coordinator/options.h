@@ -17,6 +17,7 @@ struct CoordinatorOptions {
   bool local = false;
   Transport transport;
   double idle_exit_seconds = 0;  // 0: never
+  double heartbeat_seconds = 10;
   std::vector<std::string> agent_args;
   std::string log_level;
   std::string config_file;  // the one that was read; empty: none

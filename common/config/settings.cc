@@ -43,6 +43,7 @@ constexpr Info kSettings[] = {
     {"listen", "ASSAY_LISTEN", Kind::kText, kCoordinator, nullptr},
     {"local", "ASSAY_LOCAL", Kind::kFlag, kCoordinator, "false"},
     {"idle-exit", "ASSAY_IDLE_EXIT", Kind::kSeconds, kCoordinator, nullptr},
+    {"heartbeat", "ASSAY_HEARTBEAT", Kind::kSeconds, kCoordinator, "10"},
     {"agent-arg", nullptr, Kind::kList, kCoordinator, nullptr},
     {"node", "ASSAY_NODE", Kind::kText, kAgent, nullptr},
     {"stacks", "ASSAY_STACKS", Kind::kText, kAgent, nullptr},

@@ -2,11 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "coordinator/scheduler/state_impl.h"
 
 namespace assay {
+
+CoordinatorTimes CoordinatorTimes::WithHeartbeat(ms heartbeat) {
+  CoordinatorTimes times;
+  times.heartbeat = heartbeat;
+  times.lease = 3 * heartbeat;
+  times.lifeline = heartbeat;
+  times.kill_grace = std::min(times.kill_grace, heartbeat / 2);
+  return times;
+}
 
 CoordinatorState::CoordinatorState(CoordinatorTimes times, CoordinatorDeps deps)
     : impl_(std::make_unique<Impl>(times, std::move(deps))) {}

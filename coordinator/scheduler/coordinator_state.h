@@ -72,6 +72,10 @@ struct CoordinatorTimes {
   // Refusals of one cell, busy GPUs and draining aside, after which it fails instead of going
   // round for ever.
   int refusals_to_fail = 40;
+
+  // With another heartbeat: lease, lifeline and kill grace keep their relation to it, but a grace
+  // over that of the default would only delay.
+  static CoordinatorTimes WithHeartbeat(ms heartbeat);
 };
 
 struct CoordinatorDeps {

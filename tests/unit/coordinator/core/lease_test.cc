@@ -25,6 +25,22 @@ TEST(Lease, AttemptIsLostOnlyAfterLeaseKillGraceAndLifeline) {
   EXPECT_EQ(bench.View(run).state, RunState::kRunning);
 }
 
+TEST(Lease, AnotherHeartbeatScalesWhatRestsOnIt) {
+  const CoordinatorTimes usual = CoordinatorTimes::WithHeartbeat(seconds(10));
+  EXPECT_EQ(usual.lease, CoordinatorTimes().lease);
+  EXPECT_EQ(usual.lifeline, CoordinatorTimes().lifeline);
+  EXPECT_EQ(usual.kill_grace, CoordinatorTimes().kill_grace);
+  Bench bench(CoordinatorTimes::WithHeartbeat(seconds(2)));
+  const SessionHandle session = bench.Hello(MakeNode("n1"));
+  bench.Submit({MakeSpec(0)});
+  const std::string attempt = bench.StartOn(session);
+  bench.Do(event::AgentGone{session});
+  bench.Pass(seconds(8));  // 3 heartbeats of lease, 1/2 of grace and 1 of lifeline are 9 s
+  EXPECT_EQ(bench.rows.attempts.at(attempt).state, AttemptState::kStarted);
+  bench.Pass(seconds(1));
+  EXPECT_EQ(bench.rows.attempts.at(attempt).outcome, Outcome::kLost);
+}
+
 TEST(Lease, LostIsTriedTwiceAndThenIsTheOutcome) {
   Bench bench;
   const std::string run = bench.Submit(
