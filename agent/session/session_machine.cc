@@ -26,7 +26,15 @@ std::vector<SessionAction> SessionMachine::Start(BootTime now) {
 void SessionMachine::WaitBeforeDial(BootTime now) {
   state_ = State::kWaiting;
   sent_.clear();
-  next_dial_ = now + backoff_.Next();
+  // Never longer than a heartbeat, however short: an agent that holds an attempt has to be back
+  // before its lease ends.
+  next_dial_ = now + std::min<std::chrono::nanoseconds>(backoff_.Next(), Jittered(heartbeat_));
+}
+
+// Up to a fifth less, so that a thousand agents that came up together do not stay together.
+std::chrono::nanoseconds SessionMachine::Jittered(std::chrono::nanoseconds time) {
+  const double factor = std::uniform_real_distribution<double>(0.8, 1.0)(random_);
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time * factor);
 }
 
 std::vector<SessionAction> SessionMachine::OnWelcome(const Welcome& welcome, BootTime now) {
@@ -70,9 +78,7 @@ std::vector<SessionAction> SessionMachine::OnClosed(BootTime now) {
 }
 
 SessionAction SessionMachine::Beat(BootTime now) {
-  // A fifth of jitter, so that a thousand agents that came up together do not beat together.
-  const double factor = std::uniform_real_distribution<double>(0.8, 1.0)(random_);
-  next_beat_ = now + std::chrono::duration_cast<std::chrono::nanoseconds>(heartbeat_ * factor);
+  next_beat_ = now + Jittered(heartbeat_);
   sent_[++last_number_] = now;
   if (sent_.size() > kMostUnacknowledged) sent_.erase(sent_.begin());
   return session_action::SendHeartbeat{last_number_};

@@ -73,6 +73,7 @@ class SessionMachine {
 
   SessionAction Beat(BootTime now);
   void WaitBeforeDial(BootTime now);
+  std::chrono::nanoseconds Jittered(std::chrono::nanoseconds time);
 
   State state_ = State::kIdle;
   Backoff backoff_;

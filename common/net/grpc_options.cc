@@ -97,15 +97,17 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const Address& addres
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kAgentKeepaliveTimeout));
     arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-    // gRPC adds 20 % of jitter itself; the agent's own loop adds full jitter (backoff.h).
+    // gRPC adds 20 % of jitter itself; the agent's own loop adds full jitter (backoff.h), and until
+    // this has passed every try of that loop is answered with the failure before: both together
+    // stay well under the 15 s in which a fleet has to be back.
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 500);
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 500);
-    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 10'000);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
   } else {
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
   }
+  // By its name a pause between tries; what it does is to bound each of them.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, Milliseconds(kConnectLimit));
   return grpc::CreateCustomChannel(address.ToString(), ChannelCredentialsOf(address, transport),
                                    arguments);
 }

@@ -31,6 +31,10 @@ inline constexpr std::chrono::seconds kAgentKeepaliveTimeout{20};
 // keepalive of 60 s with GOAWAY too_many_pings.
 inline constexpr std::chrono::seconds kServerLeastPingInterval{30};
 
+// One try of a connection: TCP, TLS and HTTP/2 are four round trips, and each lost packet among the
+// first costs a second and more. Where nobody listens a try ends at once all the same.
+inline constexpr std::chrono::seconds kConnectLimit{10};
+
 // How often a program looks whether its TLS files were renewed; new connections use the new ones.
 inline constexpr std::chrono::seconds kTlsRefresh{5};
 

@@ -121,6 +121,20 @@ TEST_F(SessionMachineTest, WaitsGrowBetweenFailedDialsUpToTheCap) {
   EXPECT_EQ(Count<session_action::Dial>(), 41u);
 }
 
+TEST_F(SessionMachineTest, WaitsStayUnderAHeartbeatHoweverShort) {
+  Take(machine_.Start(clock_.Now()));
+  Welcome welcome = TheWelcome();
+  welcome.heartbeat_seconds = 0.5;
+  Take(machine_.OnWelcome(welcome, clock_.Now()));
+  for (int i = 0; i < 40; ++i) {
+    Take(machine_.OnClosed(clock_.Now()));
+    const auto wait = *machine_.NextDeadline() - clock_.Now();
+    EXPECT_GE(wait, kFirstBackoff);
+    EXPECT_LE(wait, milliseconds(500));
+    Advance(wait);
+  }
+}
+
 TEST_F(SessionMachineTest, ThreeUnansweredBeatsEndTheStream) {
   ComeUp();
   for (int i = 0; i < 29; ++i) Advance(seconds(1));
