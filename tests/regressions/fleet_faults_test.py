@@ -12,7 +12,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
-from assay_local import local, main, wait_for  # noqa: E402
+from assay_local import ROOT, local, main, wait_for  # noqa: E402
 from wire import Wire  # noqa: E402
 
 
@@ -93,6 +93,24 @@ class Heartbeat(unittest.TestCase):
                 self.assertEqual(done.returncode, 2, done)
                 self.assertRegex(done.stderr, "heartbeat")
                 self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+
+class Units(unittest.TestCase):
+    """The systemd units call the programs with options that they know."""
+
+    def test_their_commands_are_understood(self):
+        for program in ("coordinator", "agent"):
+            unit = ROOT / program / "systemd" / f"assay-{program}.service"
+            start = re.search(r"^ExecStart=(.*)$", unit.read_text(), re.M).group(1).split()
+            self.assertEqual(pathlib.Path(start[0]).name, f"assay-{program}")
+            with local() as t:
+                config = t.dir / "config.yaml"
+                config.write_text("listen: 127.0.0.1:0\ncoordinator: 127.0.0.1:7070\n")
+                words = [str(config) if word.startswith("/etc/") else word for word in start[1:]]
+                done = subprocess.run([str(t.bin / f"assay-{program}"), *words, "--print-config"],
+                                      env=t.env, capture_output=True, text=True, timeout=30)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("/var/lib/assay", done.stdout)
 
 
 if __name__ == "__main__":
