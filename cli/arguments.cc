@@ -23,6 +23,7 @@ constexpr char kGlobalFooter[] = R"(Exit codes:
   2    bad input: a matrix file, a flag, an unknown run or cell, a file that cannot be written
   3    nothing could be run: no coordinator, no agent, or no cell ended ok
   130  cancelled, here with Ctrl-C or by someone else
+  143  cancelled here by SIGTERM
 
 Examples:
   assay plan m.yaml            what would be measured, without a server or a GPU
@@ -42,7 +43,9 @@ Run the same command again after an interruption: an unfinished run of the same 
 finished cell is measured twice. --new starts afresh.
 
 Ctrl-C cancels the run, waits until every process of it is gone and prints what was measured; a
-second Ctrl-C leaves at once.
+second Ctrl-C leaves at once. SIGTERM, by which a batch system ends a job, does what the first
+Ctrl-C does, and the exit code is 143; more of them change nothing. A lost terminal (SIGHUP) leaves
+the run going as --detach does: `assay watch last` follows it again.
 
 Examples:
   assay run m.yaml

@@ -62,6 +62,12 @@ class Connection {
   // A control whose coordinator has just answered GetInfo. Unavailable with one sentence and the
   // end of the log where there is none and none could be started; Cancelled after a Ctrl-C.
   absl::StatusOr<std::unique_ptr<Control>> Connect();
+  // A Ctrl-C was taken: it no longer ends Connect(), which waits no longer than `start_limit` for a
+  // coordinator that starts.
+  void GoOnAfterInterrupt(std::chrono::seconds start_limit) {
+    options_.interrupt_fd = -1;
+    options_.start_limit = start_limit;
+  }
   // Of the last Connect().
   const CoordinatorInfo& info() const { return info_; }
   bool local() const { return options_.coordinator.empty(); }

@@ -12,6 +12,7 @@ inline constexpr int kExitCellFailed =
 inline constexpr int kExitBadInput = 2;    // file, flag, unknown run or cell, output not writable
 inline constexpr int kExitNothingRun = 3;  // no coordinator, no agent, no cell ok
 inline constexpr int kExitCancelled = 130;
+inline constexpr int kExitTerminated = 143;  // as 130, by SIGTERM
 
 // Of an error that ends a command: what the user asked for was wrong (2), nobody could do it (3),
 // or the user stopped it (130).

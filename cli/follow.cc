@@ -66,10 +66,15 @@ class Follower {
     if (clock_.Now() - connected_ >= kStands) tries_ = 0;
     view_.Note("the coordinator went away (" + Message(status) + "); connecting again");
     watch_.reset();
-    while (tries_ < options_.most_tries) {
-      milliseconds pause = options_.first_pause * (1 << std::min(tries_, 6));
+    if (cancelling_) cancel_by_ = clock_.Now() + options_.cancel_limit;
+    while (tries_ < options_.most_tries && !(cancelling_ && clock_.Now() >= cancel_by_)) {
+      const milliseconds pause = options_.first_pause * (1 << std::min(tries_, 6));
       ++tries_;
-      if (!WaitForInterrupt(pause)) return;
+      if (InterruptWithin(pause) && !InterruptedWhileAway()) return;
+      if (cancelling_) {
+        session_.GoOnAfterInterrupt(
+            std::chrono::ceil<std::chrono::seconds>(cancel_by_ - clock_.Now()));
+      }
       status = session_.Open();
       if (status.ok()) {
         connected_ = clock_.Now();
@@ -78,27 +83,39 @@ class Follower {
         watch_ = session_.control().Watch(run_);
         return;
       }
-      if (status.code() == absl::StatusCode::kCancelled) break;
+      if (status.code() == absl::StatusCode::kCancelled && !InterruptedWhileAway()) return;
     }
-    result_.status = status.code() == absl::StatusCode::kCancelled
-                         ? status
-                         : absl::UnavailableError(fmt::format(
-                               "run {} was left, since its coordinator cannot be reached: {}", run_,
-                               Message(status)));
+    result_.status = absl::UnavailableError(
+        fmt::format("run {} was left{}, since its coordinator cannot be reached: {}", run_,
+                    cancelling_ ? " and is perhaps not cancelled" : "", Message(status)));
     done_ = true;
   }
 
-  // False when the wait ended the following (a Ctrl-C with nobody to ask).
-  bool WaitForInterrupt(milliseconds time) {
+  bool InterruptWithin(milliseconds time) const {
     pollfd interrupt{interrupt_fd(), POLLIN, 0};
-    if (poll(&interrupt, interrupt_fd() >= 0 ? 1 : 0, static_cast<int>(time.count())) > 0) {
-      result_.interrupted = true;
-      result_.status = absl::CancelledError(fmt::format(
-          "interrupted while the coordinator of run {} was away; the run was not cancelled", run_));
-      done_ = true;
-      return false;
+    return poll(&interrupt, interrupt_fd() >= 0 ? 1 : 0, static_cast<int>(time.count())) > 0;
+  }
+
+  // False when that ends the following: there is nobody to ask, and nothing to ask for.
+  bool InterruptedWhileAway() {
+    if (options_.on_interrupt == OnInterrupt::kCancelRun) {
+      BeginCancel();
+      return true;
     }
-    return true;
+    result_.interrupted = true;
+    result_.status = absl::CancelledError(
+        fmt::format("interrupted while the coordinator of run {} was away", run_));
+    done_ = true;
+    return false;
+  }
+
+  void BeginCancel() {
+    result_.interrupted = true;
+    cancelling_ = true;
+    tries_ = 0;
+    cancel_by_ = clock_.Now() + options_.cancel_limit;
+    session_.GoOnAfterInterrupt(options_.cancel_limit);
+    view_.Note("cancelling; waiting until every process is gone (Ctrl-C again leaves at once)");
   }
 
   void Wait() {
@@ -112,17 +129,18 @@ class Follower {
   }
 
   void Interrupted() {
-    result_.interrupted = true;
     if (options_.on_interrupt == OnInterrupt::kLeave) {
+      result_.interrupted = true;
       done_ = true;
       return;
     }
-    cancelling_ = true;
-    view_.Note("cancelling; waiting until every process is gone (Ctrl-C again leaves at once)");
-    const auto state = session_.Call([&](Control& control) { return control.Cancel(run_); });
+    BeginCancel();
+    const auto state = session_.control().Cancel(run_);
     // FailedPrecondition: it ended by itself in the same moment, and Watch says so.
-    if (!state.ok() && state.status().code() != absl::StatusCode::kFailedPrecondition &&
-        !IsLost(state.status())) {
+    if (state.ok() || state.status().code() == absl::StatusCode::kFailedPrecondition) return;
+    if (IsLost(state.status())) {
+      Reconnect(state.status());
+    } else {
       result_.status = state.status();
       done_ = true;
     }
@@ -139,6 +157,7 @@ class Follower {
   std::unique_ptr<RunWatch> watch_;
   BootTime connected_;
   int tries_ = 0;
+  BootTime cancel_by_;  // while cancelling: when to give a lost coordinator up
   bool cancelling_ = false;
   bool done_ = false;
   FollowResult result_;

@@ -15,16 +15,20 @@
 namespace assay::cli {
 
 enum class OnInterrupt {
-  kCancelRun,  // ask the coordinator, then wait until every process of the run is gone
-  kLeave,      // the run goes on
+  // Ask the coordinator, then wait until every process of the run is gone. One that is away is
+  // looked for, in local mode started again, for `cancel_limit`.
+  kCancelRun,
+  kLeave,  // the run goes on
 };
 
 struct FollowOptions {
   OnInterrupt on_interrupt = OnInterrupt::kLeave;
-  int interrupt_fd = -1;  // readable after a Ctrl-C; -1: none
+  int interrupt_fd = -1;  // readable after a Ctrl-C or its like; -1: none
   // Tries to reach a lost coordinator again before it is given up: some ten seconds in all.
   int most_tries = 5;
   std::chrono::milliseconds first_pause{200};
+  // Somebody stands at the terminal, or a batch system is about to send SIGKILL.
+  std::chrono::seconds cancel_limit{15};
 };
 
 struct FollowResult {

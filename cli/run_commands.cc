@@ -1,5 +1,6 @@
 // run, rerun, watch and cancel: the commands that follow a run.
 #include <fmt/core.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,16 +98,47 @@ int PrintEnd(CommandContext& context, const Session& session, const std::string&
   return code;
 }
 
-// Follows the run, prints its results and gives the exit code.
-int FollowAndPrint(CommandContext& context, Session& session, Signals& signals, int terminal,
-                   const std::string& run, OnInterrupt on_interrupt) {
-  const std::string shown = Printable(run);
+// Of a command that a Ctrl-C or its like ended.
+int InterruptedCode(const Signals& signals) {
+  return signals.interrupted_by() == SIGTERM ? kExitTerminated : kExitCancelled;
+}
+
+// FailCommand of one that may have been interrupted.
+int Fail(CommandContext& context, const Signals& signals, const absl::Status& status) {
+  const int code = FailCommand(context, status);
+  return code == kExitCancelled ? InterruptedCode(signals) : code;
+}
+
+// What is said when it is left alone, at once or because its terminal went away.
+void SetNotes(Signals& signals, const std::string& run, OnInterrupt on_interrupt) {
+  signals.SetHangUpNote(
+      fmt::format("\nassay: hung up; run {} goes on, `assay watch {}` follows it\n", run, run));
   signals.SetLeaveNote(
       on_interrupt == OnInterrupt::kLeave
           ? ""
           : fmt::format("\nassay: left at once; the coordinator goes on cancelling run {}; `assay "
                         "watch {}` says when it is done\n",
-                        shown, shown));
+                        run, run));
+}
+
+// Why the run was left; how to go on with it.
+int PrintLost(CommandContext& context, const Signals& signals, const FollowResult& followed,
+              const std::string& run, OnInterrupt on_interrupt) {
+  const bool cancelling = followed.interrupted && on_interrupt == OnInterrupt::kCancelRun;
+  context.output.Error(
+      cancelling
+          ? fmt::format("{}\nthe results so far are kept; `assay cancel {}` cancels it once a "
+                        "coordinator answers, the same command again goes on with it",
+                        Message(followed.status), Printable(run))
+          : fmt::format("{}\nthe results so far are kept; run the same command again to go on",
+                        Message(followed.status)));
+  return followed.interrupted ? InterruptedCode(signals) : kExitNothingRun;
+}
+
+// Follows the run, prints its results and gives the exit code.
+int FollowAndPrint(CommandContext& context, Session& session, Signals& signals, int terminal,
+                   const std::string& run, OnInterrupt on_interrupt) {
+  SetNotes(signals, Printable(run), on_interrupt);
   FollowOptions options;
   options.on_interrupt = on_interrupt;
   options.interrupt_fd = signals.interrupt_fd();
@@ -115,15 +147,11 @@ int FollowAndPrint(CommandContext& context, Session& session, Signals& signals, 
   const FollowResult followed = Follow(session, run, options, *view, context.clock);
   view->Finish();
   signals.ShowCursor();
+  // What is printed now is not asked for again: a reader that does not come must not hold it.
+  signals.SetSigterm(OnSigterm::kEnd);
   const std::string id = followed.last ? followed.last->run : run;
   if (!followed.status.ok()) {
-    if (IsLost(followed.status)) {
-      context.output.Error(
-          fmt::format("{}\nthe results so far are kept; run the same command again "
-                      "to go on",
-                      Message(followed.status)));
-      return followed.interrupted ? kExitCancelled : kExitNothingRun;
-    }
+    if (IsLost(followed.status)) return PrintLost(context, signals, followed, id, on_interrupt);
     return FailCommand(context, followed.status);
   }
   if (followed.interrupted && on_interrupt == OnInterrupt::kLeave) {
@@ -137,7 +165,7 @@ int FollowAndPrint(CommandContext& context, Session& session, Signals& signals, 
   if (!records.ok()) return FailCommand(context, records.status());
   PrintResults(context, *records);
   const int code = PrintEnd(context, session, id, *records, *followed.last);
-  return followed.interrupted ? kExitCancelled : code;
+  return followed.interrupted ? InterruptedCode(signals) : code;
 }
 
 // Of a run that was accepted: its line, notes, and what comes after.
@@ -188,25 +216,29 @@ int RunCommand(CommandContext& context) {
   }
   const int terminal = BlockTerminal(context);
   Signals signals(terminal);
-  signals.SetLeaveNote(
-      "\nassay: left before the coordinator answered; `assay ls` shows whether the "
-      "run was accepted\n");
+  if (!context.args.detach) signals.SetSigterm(OnSigterm::kInterrupt);
+  const std::string note =
+      "\nassay: left before the coordinator answered; `assay ls` shows whether the run was "
+      "accepted\n";
+  signals.SetLeaveNote(note);
+  signals.SetHangUpNote(note);
   Session session = MakeSession(context, signals.interrupt_fd());
-  if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
+  if (absl::Status status = session.Open(); !status.ok()) return Fail(context, signals, status);
   const auto submitted = session.Call([&](Control& control) { return control.Submit(submission); });
-  if (!submitted.ok()) return FailCommand(context, submitted.status());
+  if (!submitted.ok()) return Fail(context, signals, submitted.status());
   return AfterSubmit(context, session, signals, terminal, *submitted, matrix->warnings);
 }
 
 int RerunCommand(CommandContext& context) {
   const int terminal = BlockTerminal(context);
   Signals signals(terminal);
+  if (!context.args.detach) signals.SetSigterm(OnSigterm::kInterrupt);
   Session session = MakeSession(context, signals.interrupt_fd());
-  if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
+  if (absl::Status status = session.Open(); !status.ok()) return Fail(context, signals, status);
   const std::string request = NewRequestId(context);
   const auto submitted = session.Call(
       [&](Control& control) { return control.RerunFailed(context.args.run, request); });
-  if (!submitted.ok()) return FailCommand(context, submitted.status());
+  if (!submitted.ok()) return Fail(context, signals, submitted.status());
   SubmitResult result = *submitted;
   result.continued = false;  // always true here, and no news
   return AfterSubmit(context, session, signals, terminal, result, {});

@@ -5,6 +5,7 @@
 #ifndef ASSAY_CLI_SESSION_H_
 #define ASSAY_CLI_SESSION_H_
 
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -32,6 +33,11 @@ class Session {
     if (!control.ok()) return control.status();
     control_ = std::move(*control);
     return absl::OkStatus();
+  }
+
+  // As Connection's.
+  void GoOnAfterInterrupt(std::chrono::seconds start_limit) {
+    connection_.GoOnAfterInterrupt(start_limit);
   }
 
   // After Open() only.

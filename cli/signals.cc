@@ -20,17 +20,32 @@ constexpr int kEnding[] = {SIGTERM, SIGHUP, SIGQUIT};
 
 // A handler reaches nothing but statics. All are lock-free.
 std::atomic<int> g_interrupts{0};
+std::atomic<int> g_interrupted_by{0};
+std::atomic<bool> g_sigterm_interrupts{false};
 std::atomic<int> g_pipe_read{-1};
 std::atomic<int> g_pipe_write{-1};
 std::atomic<int> g_terminal{-1};
 std::atomic<bool> g_hidden{false};
-char g_note[512];
-std::atomic<size_t> g_note_size{0};
+struct Note {
+  char text[512];
+  std::atomic<size_t> size{0};
+};
+Note g_leave_note;
+Note g_hang_up_note;
 std::atomic<size_t> g_block_lines{0};
 std::atomic<bool> g_block_gone{false};
 
 void WriteRaw(int fd, const char* text, size_t size) {
   if (fd >= 0) (void)!write(fd, text, size);
+}
+
+void WriteNote(const Note& note) { WriteRaw(STDERR_FILENO, note.text, note.size.load()); }
+
+void SetNote(Note& note, const std::string& text) {
+  note.size = 0;  // a handler in between writes nothing rather than half of two notes
+  const size_t size = std::min(text.size(), sizeof note.text - 12);
+  std::memcpy(note.text, text.data(), size);
+  note.size = size;
 }
 
 void RestoreCursor() {
@@ -52,21 +67,37 @@ void EraseBlock() {
   WriteRaw(g_terminal.load(), text, size);
 }
 
-void OnInterruptSignal(int) {
+// The first of them.
+void Interrupt(int number) {
+  g_interrupted_by = number;
+  WriteRaw(g_pipe_write.load(), "x", 1);
+}
+
+void OnInterruptSignal(int number) {
   const int saved = errno;
   if (g_interrupts.fetch_add(1) > 0) {
     RestoreCursor();
-    WriteRaw(STDERR_FILENO, g_note, g_note_size.load());
-    _exit(kExitCancelled);
+    WriteNote(g_leave_note);
+    _exit(128 + g_interrupted_by.load());
   }
-  WriteRaw(g_pipe_write.load(), "x", 1);
+  Interrupt(number);
   errno = saved;
 }
 
 void OnEnd(int number) {
   RestoreCursor();
-  // SA_RESETHAND has put the default back; it acts when this handler returns.
+  if (number == SIGHUP) WriteNote(g_interrupts.load() > 0 ? g_leave_note : g_hang_up_note);
+  // The default acts when this handler returns.
+  signal(number, SIG_DFL);
   raise(number);
+}
+
+void OnSigtermSignal(int number) {
+  if (!g_sigterm_interrupts.load()) return OnEnd(number);
+  const int saved = errno;
+  int none = 0;
+  if (g_interrupts.compare_exchange_strong(none, 1)) Interrupt(number);
+  errno = saved;
 }
 
 void OnStop(int) {
@@ -106,14 +137,18 @@ Signals::Signals(int terminal_fd) {
     g_pipe_write = ends[1];
   }
   g_interrupts = 0;
+  g_interrupted_by = 0;
+  g_sigterm_interrupts = false;
   g_terminal = terminal_fd;
-  g_note_size = 0;
+  g_leave_note.size = 0;
+  g_hang_up_note.size = 0;
   g_block_lines = 0;
   g_block_gone = false;
   Install(SIGINT, OnInterruptSignal, SA_RESTART);
   for (const int number : kEnding) {
     // nohup's SIGHUP stays ignored.
-    if (!IsIgnored(number)) Install(number, OnEnd, SA_RESETHAND);
+    if (IsIgnored(number)) continue;
+    Install(number, number == SIGTERM ? OnSigtermSignal : OnEnd, SA_RESTART);
   }
   if (terminal_fd >= 0 && !IsIgnored(SIGTSTP)) {
     Install(SIGTSTP, OnStop, SA_NODEFER | SA_RESETHAND | SA_RESTART);
@@ -135,12 +170,15 @@ Signals::~Signals() {
 
 int Signals::interrupt_fd() const { return g_pipe_read.load(); }
 
-void Signals::SetLeaveNote(const std::string& note) {
-  g_note_size = 0;  // a handler in between writes nothing rather than half of two notes
-  const size_t size = std::min(note.size(), sizeof g_note - 12);
-  std::memcpy(g_note, note.data(), size);
-  g_note_size = size;
+int Signals::interrupted_by() const { return g_interrupted_by.load(); }
+
+void Signals::SetSigterm(OnSigterm meaning) {
+  g_sigterm_interrupts = meaning == OnSigterm::kInterrupt;
 }
+
+void Signals::SetLeaveNote(const std::string& note) { SetNote(g_leave_note, note); }
+
+void Signals::SetHangUpNote(const std::string& note) { SetNote(g_hang_up_note, note); }
 
 void Signals::HideCursor() {
   if (g_terminal.load() < 0 || g_hidden.exchange(true)) return;

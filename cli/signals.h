@@ -3,10 +3,11 @@
 //
 // The first SIGINT makes `interrupt_fd` readable; the second restores the cursor, writes the note
 // and leaves with 130 from the handler, whatever the program is doing. A SIGINT that a shell
-// ignores for its background jobs is taken too: whoever sends it by `kill -INT` means it. SIGTERM,
-// SIGHUP and SIGQUIT restore the cursor and then do what they always do; so does a stop (Ctrl-Z),
-// which also takes the block off the screen, since what a shell writes below it would keep it
-// there.
+// ignores for its background jobs is taken too: whoever sends it by `kill -INT` means it. SIGTERM
+// is a first Ctrl-C where a command says so, and any number of them is one: timeout(1) and batch
+// systems send it more than once. Else it ends the program, as SIGHUP and SIGQUIT do; all three
+// restore the cursor first. A stop (Ctrl-Z) does so too, and takes the block off the screen, since
+// what a shell writes below it would keep it there.
 //
 // One at a time in a process; made and destroyed on the main thread.
 #ifndef ASSAY_CLI_SIGNALS_H_
@@ -17,6 +18,11 @@
 
 namespace assay::cli {
 
+enum class OnSigterm {
+  kEnd,        // as it does by default
+  kInterrupt,  // as a first Ctrl-C
+};
+
 class Signals {
  public:
   // `terminal_fd` is where the cursor is hidden; -1 where there is no terminal.
@@ -26,8 +32,14 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   int interrupt_fd() const;
-  // What a second Ctrl-C writes to standard error; cut at 500 bytes.
+  // SIGINT or SIGTERM, whichever made `interrupt_fd` readable; 0 before.
+  int interrupted_by() const;
+  // kEnd until it is called. A SIGTERM that the caller of this program ignores stays ignored.
+  void SetSigterm(OnSigterm meaning);
+  // What a second Ctrl-C writes to standard error, or a hang-up after the first; cut at 500 bytes.
   void SetLeaveNote(const std::string& note);
+  // What a hang-up writes there before any Ctrl-C: the terminal is gone, a log may be there.
+  void SetHangUpNote(const std::string& note);
 
   void HideCursor();
   void ShowCursor();

@@ -224,6 +224,51 @@ TEST_F(CliRun, ASecondCtrlCLeavesAtOnceAndSaysWhatGoesOn) {
   EXPECT_THAT(done.out, Not(HasSubstr("img/s")));
 }
 
+TEST_F(CliRun, SigtermCancelsWaitsAndPrintsWhatWasMeasuredHoweverOftenItComes) {
+  FakeScript script;
+  script.hold = true;
+  script.hold_cancel = true;
+  FakeControl& control = Serve(script);
+  AssayProcess child({"run", Matrix()}, Options());
+  ASSERT_TRUE(child.WaitForText("run 01J"));
+  while (control.watches() == 0) usleep(10000);
+  child.Signal(SIGTERM);
+  while (control.cancels() == 0) usleep(10000);
+  child.Signal(SIGTERM);
+  control.Release();
+  const Finished done = child.Wait();
+  EXPECT_EQ(done.code, 143) << done.err;
+  EXPECT_EQ(control.cancels(), 1);
+  EXPECT_THAT(done.out, HasSubstr("800.5"));
+  EXPECT_THAT(done.out, HasSubstr("cancelled"));
+}
+
+TEST_F(CliRun, AHangUpLeavesTheRunAloneAndSaysSo) {
+  FakeScript script;
+  script.hold = true;
+  FakeControl& control = Serve(script);
+  AssayProcess child({"run", Matrix()}, Options());
+  ASSERT_TRUE(child.WaitForText("run 01J"));
+  while (control.watches() == 0) usleep(10000);
+  child.Signal(SIGHUP);
+  const Finished done = child.Wait();
+  EXPECT_EQ(done.code, 128 + SIGHUP);
+  EXPECT_THAT(done.err, HasSubstr(std::string("run ") + kRunId + " goes on"));
+  EXPECT_EQ(control.cancels(), 0);
+}
+
+TEST_F(CliRun, SigtermEndsAWatcherAtOnce) {
+  FakeScript script;
+  script.hold = true;
+  FakeControl& control = Serve(script);
+  control.AddRun(kRunId, "held");
+  AssayProcess child({"watch", "last"}, Options());
+  while (control.watches() == 0) usleep(10000);
+  child.Signal(SIGTERM);
+  EXPECT_EQ(child.Wait(std::chrono::seconds(10)).code, 143);
+  EXPECT_EQ(control.cancels(), 0);
+}
+
 TEST_F(CliRun, CtrlCOfAWatcherLeavesTheRunAlone) {
   FakeScript script;
   script.hold = true;
@@ -291,7 +336,7 @@ TEST_F(CliRun, TheCursorComesBackWhateverEndsTheProgram) {
   script.hold = true;
   script.hold_cancel = true;
   Serve(script);
-  for (const int number : {SIGTERM, SIGHUP}) {
+  for (const int number : {SIGQUIT, SIGHUP}) {
     ProcessOptions options = Options();
     options.terminal = true;
     AssayProcess child({"run", Matrix()}, options);

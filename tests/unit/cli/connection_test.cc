@@ -50,7 +50,9 @@ class ConnectionTest : public ::testing::Test {
       if (pid == 0) _exit(5);
       return StartedProgram{pid, 0};
     };
-    return Connection(options, ports).Connect();
+    Connection connection(options, ports);
+    if (after_interrupt_) connection.GoOnAfterInterrupt(limit);
+    return connection.Connect();
   }
   void Serve() { ASSERT_TRUE(WriteEndpoint(dir_, {"unix:/x", getpid(), "1"}).ok()); }
 
@@ -59,6 +61,7 @@ class ConnectionTest : public ::testing::Test {
   std::string opened_;
   int starts_ = 0;
   int interrupt_fd_ = -1;
+  bool after_interrupt_ = false;
   std::chrono::milliseconds socket_after_ = ConnectionOptions().socket_after;
   std::function<void()> on_start_;
 };
@@ -123,6 +126,18 @@ TEST_F(ConnectionTest, CtrlCEndsTheWait) {
   auto lock = StateLock::Acquire(dir_);
   ASSERT_TRUE(lock.ok());
   EXPECT_EQ(Connect(std::chrono::seconds(20)).status().code(), absl::StatusCode::kCancelled);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST_F(ConnectionTest, ACtrlCThatWasTakenEndsNoLaterConnection) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(write(ends[1], "x", 1), 1);
+  interrupt_fd_ = ends[0];
+  after_interrupt_ = true;
+  on_start_ = [this] { Serve(); };
+  EXPECT_TRUE(Connect(std::chrono::seconds(15)).ok());
   close(ends[0]);
   close(ends[1]);
 }

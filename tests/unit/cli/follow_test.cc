@@ -138,6 +138,39 @@ TEST_F(FollowTest, ACancelIsAskedForAgainAfterALoss) {
   EXPECT_THAT(script_.cancelled, ElementsAre("01JRUN", "01JRUN"));
 }
 
+// The first watch is lost before anybody looks at the descriptor.
+TEST_F(FollowTest, CtrlCWhileTheCoordinatorIsAwayIsAskedForWhenOneAnswers) {
+  PressCtrlC();
+  script_.watches = {{{Update("running", false)}, absl::UnavailableError("gone")},
+                     {{}, std::nullopt}};
+  script_.final_after_cancel = Update("cancelled", true);
+  const FollowResult result = Run(OnInterrupt::kCancelRun);
+  EXPECT_TRUE(result.status.ok()) << result.status;
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_EQ(result.last->state, "cancelled");
+  EXPECT_THAT(script_.cancelled, ElementsAre("01JRUN"));
+}
+
+TEST_F(FollowTest, CtrlCWhileTheCoordinatorStaysAwayIsGivenUp) {
+  PressCtrlC();
+  script_.watches = {{{Update("running", false)}, absl::UnavailableError("gone")}};
+  break_after_open_ = true;
+  const FollowResult result = Run(OnInterrupt::kCancelRun);
+  EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(result.status.ToString(), HasSubstr("perhaps not cancelled"));
+  EXPECT_TRUE(result.interrupted);
+  // The try that the Ctrl-C came upon does not count.
+  EXPECT_EQ(script_.opened, 2 + FollowOptions().most_tries);
+}
+
+TEST_F(FollowTest, CtrlCOfAWatcherWhoseCoordinatorIsAwayStopsTheSearch) {
+  PressCtrlC();
+  script_.watches = {{{Update("running", false)}, absl::UnavailableError("gone")}};
+  const FollowResult result = Run(OnInterrupt::kLeave);
+  EXPECT_EQ(result.status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(script_.opened, 1);
+}
+
 TEST_F(FollowTest, CtrlCOfAWatcherLeavesTheRunAlone) {
   PressCtrlC();
   script_.watches = {{{Update("running", false)}, std::nullopt}};
