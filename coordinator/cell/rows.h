@@ -167,6 +167,7 @@ struct RunSnapshot {
 struct EndedRun {
   std::string id;
   std::string request_id;
+  std::string digest;
   RunState state = RunState::kDone;
   uint64_t cells = 0;
   uint64_t specs = 0;

@@ -44,6 +44,7 @@ class CoordinatorState::Impl {
  private:
   // --- state_runs.cc: users' events, binding, the end of a run
   void On(const event::SubmitRun& e);
+  void AnswerAgain(const event::SubmitRun& e, const std::string& id);
   void On(const event::CancelRun& e);
   void On(const event::Rerun& e);
   void On(const event::ImportRows& e);

@@ -43,19 +43,33 @@ RunRow RowOf(const event::SubmitRun& e) {
 
 }  // namespace
 
+// A request that is sent once more, since its answer was lost.
+void CoordinatorState::Impl::AnswerAgain(const event::SubmitRun& e, const std::string& id) {
+  SubmitReply reply;
+  reply.run = id;
+  std::string digest;
+  if (const Run* run = FindRun(id); run != nullptr) {
+    digest = run->row.digest;
+    reply.cells = run->cells.size();
+    reply.specs = run->specs.size();
+  } else if (const auto ended = ended_runs_.find(id); ended != ended_runs_.end()) {
+    digest = ended->second.digest;
+    reply.cells = ended->second.cells;
+    reply.specs = ended->second.specs;
+  }
+  if (digest != e.digest) {
+    return Answer(e.token, absl::InvalidArgumentError(fmt::format(
+                               "request id {} was used for another matrix, that of run {}: give "
+                               "each submission an id of its own",
+                               e.request_id, id)));
+  }
+  Answer(e.token, absl::OkStatus(), reply);
+}
+
 void CoordinatorState::Impl::On(const event::SubmitRun& e) {
   if (!e.request_id.empty()) {
     if (const auto it = run_of_request_.find(e.request_id); it != run_of_request_.end()) {
-      SubmitReply reply;
-      reply.run = it->second;
-      if (const Run* run = FindRun(it->second); run != nullptr) {
-        reply.cells = run->cells.size();
-        reply.specs = run->specs.size();
-      } else if (const auto ended = ended_runs_.find(it->second); ended != ended_runs_.end()) {
-        reply.cells = ended->second.cells;
-        reply.specs = ended->second.specs;
-      }
-      return Answer(e.token, absl::OkStatus(), reply);
+      return AnswerAgain(e, it->second);
     }
   }
   if (!e.force_new) {
@@ -220,8 +234,8 @@ void CoordinatorState::Impl::On(const event::ImportRows& e) {
     if (ended_runs_.contains(run.id)) continue;
     // The other coordinator's unfinished run is finished as far as this one is concerned.
     const RunState state = IsEnded(run.state) ? run.state : RunState::kDone;
-    ended_runs_[run.id] = {run.id,         run.request_id,      state, run.cells, run.specs,
-                           run.generation, run.rerun_request_id};
+    ended_runs_[run.id] = {run.id,    run.request_id, run.digest,     state,
+                           run.cells, run.specs,      run.generation, run.rerun_request_id};
   }
   batch_.import = e.rows;
   for (RunRow& run : batch_.import->runs) {
@@ -364,6 +378,7 @@ void CoordinatorState::Impl::EndRun(Run& run) {
   const std::string id = run.row.id;
   ended_runs_[id] = {id,
                      run.row.request_id,
+                     run.row.digest,
                      run.row.state,
                      run.cells.size(),
                      run.specs.size(),

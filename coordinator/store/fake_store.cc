@@ -51,7 +51,7 @@ absl::StatusOr<StateSnapshot> FakeStore::Load() {
     MutexLock lock(mutex_);
     for (const auto& [id, run] : tables_.runs) {
       if (IsEnded(run.state)) {
-        snapshot.ended.push_back({id, run.request_id, run.state, run.cells, run.specs,
+        snapshot.ended.push_back({id, run.request_id, run.digest, run.state, run.cells, run.specs,
                                   run.generation, run.rerun_request_id});
       } else {
         unfinished.push_back(id);

@@ -34,8 +34,8 @@ absl::StatusOr<StateSnapshot> SqliteStore::Load() {
   std::vector<std::string> unfinished;
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement * runs,
-      rows_.Cached("SELECT id, request_id, state, cells, specs, generation, rerun_request_id "
-                   "FROM runs ORDER BY id"));
+      rows_.Cached("SELECT id, request_id, state, cells, specs, generation, rerun_request_id, "
+                   "digest FROM runs ORDER BY id"));
   const StatementUse use_runs(runs);
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const bool row, runs->Step());
@@ -53,6 +53,7 @@ absl::StatusOr<StateSnapshot> SqliteStore::Load() {
     run.specs = static_cast<uint64_t>(runs->Integer(4));
     run.generation = static_cast<uint32_t>(runs->Integer(5));
     run.rerun_request_id = runs->Text(6);
+    run.digest = runs->Text(7);
     if (IsEnded(run.state)) {
       snapshot.ended.push_back(std::move(run));
     } else {

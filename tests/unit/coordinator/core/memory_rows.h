@@ -55,7 +55,7 @@ struct MemoryRows {
     StateSnapshot snapshot;
     for (const auto& [id, row] : runs) {
       if (IsEnded(row.state)) {
-        snapshot.ended.push_back({id, row.request_id, row.state, row.cells, row.specs,
+        snapshot.ended.push_back({id, row.request_id, row.digest, row.state, row.cells, row.specs,
                                   row.generation, row.rerun_request_id});
       } else {
         snapshot.unfinished.push_back(Run(id));

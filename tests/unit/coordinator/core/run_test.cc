@@ -32,11 +32,42 @@ TEST(Submit, IsAnsweredOnlyWhenRunAndSpecsAreDurable) {
 
 TEST(Submit, WithTheSameRequestIdAnswersTheSameRunAlsoAfterARestart) {
   Bench bench;
-  const auto same = [](event::SubmitRun& s) { s.request_id = "r"; };
+  const auto same = [](event::SubmitRun& s) {
+    s.request_id = "r";
+    s.digest = "d";
+  };
   const std::string run = bench.Submit({MakeSpec(0)}, 1, same);
   EXPECT_EQ(bench.Submit({MakeSpec(0)}, 1, same), run);
   bench.Boot();
   EXPECT_EQ(bench.Submit({MakeSpec(0)}, 1, same), run);
+  EXPECT_EQ(bench.rows.runs.size(), 1u);
+}
+
+TEST(Submit, WithARequestIdOfAnotherMatrixIsRefusedAlsoAfterItsRunHasEnded) {
+  Bench bench;
+  const auto first = [](event::SubmitRun& s) {
+    s.request_id = "r";
+    s.digest = "d";
+  };
+  const auto other = [](event::SubmitRun& s) {
+    s.request_id = "r";
+    s.digest = "e";
+  };
+  const std::string run = bench.Submit({MakeSpec(0)}, 1, first);
+  const auto refused = [&] {
+    bench.Submit({MakeSpec(1)}, 1, other);
+    const Reply& reply = bench.replies[bench.last_token];
+    EXPECT_EQ(reply.status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(reply.status.ToString(), HasSubstr(run));
+  };
+  refused();
+  event::CancelRun cancel;
+  cancel.run = run;
+  bench.Do(cancel);
+  refused();
+  bench.Boot();
+  refused();
+  EXPECT_EQ(bench.Submit({MakeSpec(0)}, 1, first), run);
   EXPECT_EQ(bench.rows.runs.size(), 1u);
 }
 

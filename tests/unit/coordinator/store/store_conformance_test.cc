@@ -188,6 +188,7 @@ TEST_P(StoreConformanceTest, LoadTellsUnfinishedFromEndedRuns) {
   ASSERT_THAT(snapshot->ended, SizeIs(1));
   EXPECT_EQ(snapshot->ended[0].id, kRunB);
   EXPECT_EQ(snapshot->ended[0].request_id, "request-" + kRunB);
+  EXPECT_EQ(snapshot->ended[0].digest, MakeRun(kRunB).digest);
   EXPECT_EQ(snapshot->ended[0].generation, 3u);
   EXPECT_EQ(snapshot->ended[0].rerun_request_id, "again");
 }
