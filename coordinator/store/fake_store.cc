@@ -94,6 +94,10 @@ absl::Status FakeStore::Apply(const Batch& batch, Tables& tables, ImportCounts& 
     }
     tables.cells[{cell.run, cell.cell}] = cell;
   }
+  for (const std::string& id : batch.uncounted_attempts) {
+    const auto found = tables.attempts.find(id);
+    if (found != tables.attempts.end()) found->second.counted = false;
+  }
   for (const AttemptRow& attempt : batch.attempts) {
     if (!tables.runs.contains(attempt.run)) return absl::InternalError("attempt of no run");
     tables.attempts[attempt.id] = attempt;

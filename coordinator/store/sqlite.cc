@@ -123,7 +123,7 @@ std::string SqliteStatement::Text(int column) const {
   return std::string(static_cast<const char*>(data), static_cast<size_t>(size));
 }
 
-absl::StatusOr<SqliteDatabase> SqliteDatabase::Open(const std::string& path) {
+absl::StatusOr<SqliteDatabase> SqliteDatabase::Open(const std::string& path, SqliteUse use) {
   sqlite3* raw = nullptr;
   const int code =
       sqlite3_open_v2(path.c_str(), &raw,
@@ -133,6 +133,11 @@ absl::StatusOr<SqliteDatabase> SqliteDatabase::Open(const std::string& path) {
   sqlite3_extended_result_codes(raw, 1);
   // The state directory's lock makes us the only owner; a reader by hand is waited for.
   sqlite3_busy_timeout(raw, 5000);
+  if (use == SqliteUse::kAlone) {
+    if (absl::Status alone = database.Execute("PRAGMA locking_mode=EXCLUSIVE"); !alone.ok()) {
+      return alone;
+    }
+  }
   // temp_store in memory: a full or read-only /tmp must not fail a query.
   const absl::Status status = database.Execute(
       "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; "

@@ -67,11 +67,17 @@ class StatementUse {
   SqliteStatement* const statement_;
 };
 
+enum class SqliteUse {
+  kShared,  // several connections, with an index of the log in a file beside it
+  kAlone,   // one connection, with the index in its memory: needs no room on the disk
+};
+
 class SqliteDatabase {
  public:
   // Opens or creates `path` with WAL, synchronous=FULL and foreign keys on. Two connections of one
   // process may hold it at a time.
-  static absl::StatusOr<SqliteDatabase> Open(const std::string& path);
+  static absl::StatusOr<SqliteDatabase> Open(const std::string& path,
+                                             SqliteUse use = SqliteUse::kShared);
 
   SqliteDatabase(SqliteDatabase&& other) noexcept;
   SqliteDatabase& operator=(SqliteDatabase&& other) noexcept;

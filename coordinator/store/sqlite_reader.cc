@@ -20,42 +20,41 @@ std::string CellQuery(const char* where) {
   return fmt::format(
       "SELECT {}, {}, {} FROM cells LEFT JOIN attempts ON attempts.id = cells.counted_attempt "
       "LEFT JOIN results ON results.attempt_id = attempts.id WHERE {}",
-      kCellColumns, kAttemptColumns, ResultColumns(), where);
+      CellColumns(), AttemptColumns(), ResultColumns(), where);
 }
 
 absl::StatusOr<CellResult> ReadCellResult(const SqliteStatement& row) {
   CellResult result;
   ASSAY_ASSIGN_OR_RETURN(result.cell, ReadCell(row, 0));
-  if (row.IsNull(kCellColumnCount)) return result;
+  if (row.IsNull(CellColumnCount())) return result;
   ASSAY_ASSIGN_OR_RETURN(AttemptRow attempt,
-                         ReadAttempt(row, kCellColumnCount, /*with_text=*/false));
-  attempt.record = ReadRecord(row, kCellColumnCount + kAttemptColumnCount);
+                         ReadAttempt(row, CellColumnCount(), /*with_text=*/false));
+  attempt.record = ReadRecord(row, CellColumnCount() + AttemptColumnCount());
   result.attempt = std::move(attempt);
   return result;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SqliteReader>> SqliteReader::Open(const std::string& path) {
-  ASSAY_ASSIGN_OR_RETURN(SqliteDatabase database, SqliteDatabase::Open(path));
+absl::StatusOr<std::unique_ptr<SqliteReader>> SqliteReader::Open(const std::string& path,
+                                                                 SqliteUse use) {
+  ASSAY_ASSIGN_OR_RETURN(SqliteDatabase database, SqliteDatabase::Open(path, use));
   ASSAY_RETURN_IF_ERROR(database.Execute("PRAGMA query_only=ON"));
   return std::unique_ptr<SqliteReader>(new SqliteReader(std::move(database)));
 }
 
 absl::StatusOr<std::vector<RunOverview>> SqliteReader::ListRuns() {
   std::vector<RunOverview> runs;
-  // The matrix text may be a megabyte a run: '' in its place.
-  std::string columns = kRunColumns;
-  columns.replace(columns.rfind("yaml"), 4, "''");
-  ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement,
-                         rows_.Cached(fmt::format(
-                             "SELECT {} FROM runs ORDER BY submitted_at DESC, id DESC", columns)));
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement * statement,
+      rows_.Cached(fmt::format("SELECT {} FROM runs ORDER BY submitted_at DESC, id DESC",
+                               RunColumnsWithoutYaml())));
   const StatementUse use_statement(statement);
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
     if (!row) break;
     RunOverview overview;
-    ASSAY_ASSIGN_OR_RETURN(overview.run, ReadRun(*statement, 0));
+    ASSAY_ASSIGN_OR_RETURN(overview.run, ReadRun(*statement, /*with_yaml=*/false));
     runs.push_back(std::move(overview));
   }
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement * counts,
@@ -114,12 +113,12 @@ absl::StatusOr<std::string> SqliteReader::ResolveRun(const std::string& text) {
 absl::StatusOr<RunRow> SqliteReader::GetRun(const std::string& run) {
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement * statement,
-      rows_.Cached(fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns)));
+      rows_.Cached(fmt::format("SELECT {} FROM runs WHERE id = ?", RunColumns())));
   const StatementUse use_statement(statement);
   statement->Bind(1, std::string_view(run));
   ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
   if (!row) return NoRun(run);
-  absl::StatusOr<RunRow> result = ReadRun(*statement, 0);
+  absl::StatusOr<RunRow> result = ReadRun(*statement);
   return result;
 }
 
@@ -169,7 +168,7 @@ absl::StatusOr<std::vector<AttemptRow>> SqliteReader::ListAttempts(const std::st
   static const std::string sql = fmt::format(
       "SELECT {}, {} FROM attempts LEFT JOIN results ON results.attempt_id = attempts.id "
       "WHERE attempts.run = ? AND attempts.cell = ? ORDER BY attempts.number, attempts.id",
-      kAttemptColumns, ResultColumns());
+      AttemptColumns(), ResultColumns());
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement, rows_.Cached(sql));
   const StatementUse use_statement(statement);
   statement->Bind(1, std::string_view(run));
@@ -179,7 +178,7 @@ absl::StatusOr<std::vector<AttemptRow>> SqliteReader::ListAttempts(const std::st
     ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
     if (!row) break;
     ASSAY_ASSIGN_OR_RETURN(AttemptRow attempt, ReadAttempt(*statement, 0, /*with_text=*/true));
-    attempt.record = ReadRecord(*statement, kAttemptColumnCount);
+    attempt.record = ReadRecord(*statement, AttemptColumnCount());
     attempts.push_back(std::move(attempt));
   }
   return attempts;

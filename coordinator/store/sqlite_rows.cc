@@ -2,35 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <concepts>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "common/results/record.h"
 #include "common/status/status.h"
+#include "coordinator/store/row_columns.h"
 #include "coordinator/store/row_json.h"
 #include "coordinator/store/schema.h"
 
 namespace assay {
-
-const char kRunColumns[] =
-    "id, request_id, name, digest, file_name, baseline, selection, repeat, specs, seed, state, "
-    "message, binding_closed, cells, generation, rerun_request_id, submitted_at, started_at, "
-    "ended_at, yaml, submitted_by";
-
-const char kCellColumns[] =
-    "cells.run, cells.cell, cells.spec_index, cells.repeat, cells.target, cells.simulated, "
-    "cells.run_order, cells.admitted, cells.attempts, cells.first_attempt, cells.outcome, "
-    "cells.reason, cells.message, cells.counted_attempt";
-
-const char kAttemptColumns[] =
-    "attempts.id, attempts.run, attempts.cell, attempts.number, attempts.state, attempts.node, "
-    "attempts.card, attempts.stack, attempts.runner, attempts.members, attempts.simulated, "
-    "attempts.seed, attempts.started_at, attempts.seconds, attempts.outcome, attempts.reason, "
-    "attempts.message, attempts.counted, attempts.late, attempts.reported, attempts.log_tail, "
-    "attempts.cell_file";
-
 namespace {
 
 constexpr char kStarted[] = "started";
@@ -58,21 +43,61 @@ absl::Status Unknown(std::string_view what, const std::string& value) {
   return absl::DataLossError(fmt::format("the store holds a {} '{}'", what, value));
 }
 
+// Takes the names alone.
+class NameList {
+ public:
+  template <class T>
+  void operator()(const char* name, T&&) {
+    names_.emplace_back(name);
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+template <class Row>
+const std::vector<std::string>& NamesOf() {
+  static const std::vector<std::string> names = [] {
+    NameList list;
+    Row row;
+    EachColumn(row, list);
+    return list.names();
+  }();
+  return names;
+}
+
+// "table.a, table.b".
+std::string Qualified(const char* table, const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) {
+    list += fmt::format("{}{}.{}", list.empty() ? "" : ", ", table, name);
+  }
+  return list;
+}
+
 // Binds values to ?1, ?2, ... in the order of the calls.
 class Binder {
  public:
   explicit Binder(SqliteStatement& statement) : statement_(statement) {}
-  void Text(std::string_view value) { statement_.Bind(++index_, value); }
-  void Blob(std::string_view value) { statement_.BindBlob(++index_, value); }
-  void Number(double value) { statement_.Bind(++index_, value); }
-  void Flag(bool value) { statement_.Bind(++index_, int64_t{value}); }
   template <class T>
-  void Integer(T value) {
-    statement_.Bind(++index_, static_cast<int64_t>(value));
+  void operator()(const char*, const T& value) {
+    Put(value);
   }
-  void Text(const std::optional<Outcome>& outcome) {
+  void Put(std::string_view value) { statement_.Bind(++index_, value); }
+  void Put(const std::string& value) { Put(std::string_view(value)); }
+  void Put(const Blob<const std::string>& value) { statement_.BindBlob(++index_, value.bytes); }
+  void Put(double value) { statement_.Bind(++index_, value); }
+  void Put(std::integral auto value) { statement_.Bind(++index_, static_cast<int64_t>(value)); }
+  void Put(const Selection& value) { Put(std::string_view(SelectionJson(value))); }
+  void Put(const std::vector<MemberRow>& value) { Put(std::string_view(MembersJson(value))); }
+  void Put(RunState value) { Put(RunStateName(value)); }
+  void Put(AttemptState value) {
+    Put(std::string_view(value == AttemptState::kEnded ? kEnded : kStarted));
+  }
+  void Put(const std::optional<Outcome>& outcome) {
     if (outcome.has_value()) {
-      Text(OutcomeName(*outcome));
+      Put(OutcomeName(*outcome));
     } else {
       statement_.BindNull(++index_);
     }
@@ -81,6 +106,56 @@ class Binder {
  private:
   SqliteStatement& statement_;
   int index_ = 0;
+};
+
+// Reads columns `at` to before `end` in the order of the calls; what comes after is left alone.
+class ColumnReader {
+ public:
+  ColumnReader(const SqliteStatement& row, int at, int end) : row_(row), next_(at), end_(end) {}
+  template <class T>
+  void operator()(const char*, T&& value) {
+    const int column = next_++;
+    if (column < end_ && status_.ok()) Get(column, value);
+  }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  void Get(int column, std::string& value) { value = row_.Text(column); }
+  void Get(int column, Blob<std::string>& value) { value.bytes = row_.Text(column); }
+  void Get(int column, double& value) { value = row_.Number(column); }
+  void Get(int column, bool& value) { value = row_.Integer(column) != 0; }
+  void Get(int column, std::integral auto& value) {
+    value = static_cast<std::remove_reference_t<decltype(value)>>(row_.Integer(column));
+  }
+  void Get(int column, Selection& value) {
+    absl::StatusOr<Selection> select = SelectionFromJson(row_.Text(column));
+    if (!select.ok()) return Fail(Damaged("selection", select.status()));
+    value = *std::move(select);
+  }
+  void Get(int column, std::vector<MemberRow>& value) {
+    absl::StatusOr<std::vector<MemberRow>> members = MembersFromJson(row_.Text(column));
+    if (!members.ok()) return Fail(Damaged("gang", members.status()));
+    value = *std::move(members);
+  }
+  void Get(int column, RunState& value) {
+    const std::optional<RunState> state = RunStateFromName(row_.Text(column));
+    if (!state.has_value()) return Fail(Unknown("run state", row_.Text(column)));
+    value = *state;
+  }
+  void Get(int column, AttemptState& value) {
+    value = row_.Text(column) == kEnded ? AttemptState::kEnded : AttemptState::kStarted;
+  }
+  void Get(int column, std::optional<Outcome>& value) {
+    if (row_.IsNull(column)) return;
+    value = OutcomeFromName(row_.Text(column));
+    if (!value.has_value()) Fail(Unknown("outcome", row_.Text(column)));
+  }
+  void Fail(absl::Status status) { status_ = std::move(status); }
+
+  const SqliteStatement& row_;
+  int next_;
+  const int end_;
+  absl::Status status_;
 };
 
 // "INSERT INTO table(columns) VALUES (?,...) ON CONFLICT(key) DO UPDATE SET c=excluded.c, ..."
@@ -99,48 +174,6 @@ std::string Insert(const char* table, const std::vector<std::string>& columns, c
       on_conflict == OnConflict::kKeep ? "NOTHING" : fmt::format("UPDATE SET {}{}", updates, where);
   return fmt::format("INSERT INTO {}({}) VALUES ({}) ON CONFLICT({}) DO {}", table, names, marks,
                      key, action);
-}
-
-// Unqualified names of a column list.
-std::vector<std::string> Names(std::string_view columns) {
-  std::vector<std::string> names;
-  while (!columns.empty()) {
-    const size_t comma = columns.find(',');
-    std::string_view name = columns.substr(0, comma);
-    while (name.starts_with(' ')) name.remove_prefix(1);
-    if (const size_t dot = name.find('.'); dot != std::string_view::npos) {
-      name.remove_prefix(dot + 1);
-    }
-    names.emplace_back(name);
-    columns.remove_prefix(comma == std::string_view::npos ? columns.size() : comma + 1);
-  }
-  return names;
-}
-
-absl::StatusOr<std::optional<Outcome>> ReadOutcome(const SqliteStatement& row, int column) {
-  if (row.IsNull(column)) return std::nullopt;
-  const std::string text = row.Text(column);
-  const std::optional<Outcome> outcome = OutcomeFromName(text);
-  if (!outcome.has_value()) return Unknown("outcome", text);
-  return outcome;
-}
-
-void BindCell(const CellRow& cell, SqliteStatement& statement) {
-  Binder bind(statement);
-  bind.Text(cell.run);
-  bind.Integer(cell.cell);
-  bind.Integer(cell.spec_index);
-  bind.Integer(cell.repeat);
-  bind.Text(cell.target);
-  bind.Flag(cell.simulated);
-  bind.Integer(cell.order);
-  bind.Flag(cell.admitted);
-  bind.Integer(cell.attempts);
-  bind.Integer(cell.first_attempt);
-  bind.Text(cell.outcome);
-  bind.Text(cell.reason);
-  bind.Text(cell.message);
-  bind.Text(cell.counted_attempt);
 }
 
 std::string InsertRecordSql() {
@@ -163,29 +196,8 @@ absl::StatusOr<SqliteStatement*> SqliteRows::Cached(const std::string& sql) {
 
 absl::Status SqliteRows::Write(const RunRow& run, OnConflict on_conflict) {
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement,
-                         Cached(Insert("runs", Names(kRunColumns), "id", on_conflict)));
-  Binder bind(*statement);
-  bind.Text(run.id);
-  bind.Text(run.request_id);
-  bind.Text(run.name);
-  bind.Text(run.digest);
-  bind.Text(run.file_name);
-  bind.Text(run.baseline);
-  bind.Text(SelectionJson(run.select));
-  bind.Integer(run.repeat);
-  bind.Integer(run.specs);
-  bind.Integer(run.seed);
-  bind.Text(RunStateName(run.state));
-  bind.Text(run.message);
-  bind.Flag(run.binding_closed);
-  bind.Integer(run.cells);
-  bind.Integer(run.generation);
-  bind.Text(run.rerun_request_id);
-  bind.Integer(run.submitted_at_unix_ms);
-  bind.Integer(run.started_at_unix_ms);
-  bind.Integer(run.ended_at_unix_ms);
-  bind.Blob(run.yaml);
-  bind.Text(run.submitted_by);
+                         Cached(Insert("runs", NamesOf<RunRow>(), "id", on_conflict)));
+  EachColumn(run, Binder(*statement));
   return statement->Run();
 }
 
@@ -194,26 +206,26 @@ absl::Status SqliteRows::Write(const SpecRow& spec, OnConflict on_conflict) {
       SqliteStatement * statement,
       Cached(Insert("specs", {"run", "spec_index", "spec"}, "run, spec_index", on_conflict)));
   Binder bind(*statement);
-  bind.Text(spec.run);
-  bind.Integer(spec.spec.index);
-  bind.Text(SpecJson(spec.spec));
+  bind.Put(spec.run);
+  bind.Put(spec.spec.index);
+  bind.Put(SpecJson(spec.spec));
   return statement->Run();
 }
 
 absl::Status SqliteRows::Write(const CellRow& cell, OnConflict on_conflict) {
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement,
-                         Cached(Insert("cells", Names(kCellColumns), "run, cell", on_conflict)));
-  BindCell(cell, *statement);
+                         Cached(Insert("cells", NamesOf<CellRow>(), "run, cell", on_conflict)));
+  EachColumn(cell, Binder(*statement));
   return statement->Run();
 }
 
 absl::Status SqliteRows::WriteImported(const CellRow& cell) {
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement * statement,
-      Cached(Insert("cells", Names(kCellColumns), "run, cell", OnConflict::kReplace,
+      Cached(Insert("cells", NamesOf<CellRow>(), "run, cell", OnConflict::kReplace,
                     " WHERE excluded.outcome IS NOT NULL AND "
                     "(cells.outcome IS NULL OR cells.outcome = 'cancelled')")));
-  BindCell(cell, *statement);
+  EachColumn(cell, Binder(*statement));
   return statement->Run();
 }
 
@@ -224,30 +236,8 @@ absl::Status SqliteRows::Write(const AttemptRow& attempt, OnConflict on_conflict
   }
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement * statement,
-      Cached(Insert("attempts", Names(kAttemptColumns), "id", OnConflict::kReplace)));
-  Binder bind(*statement);
-  bind.Text(attempt.id);
-  bind.Text(attempt.run);
-  bind.Integer(attempt.cell);
-  bind.Integer(attempt.number);
-  bind.Text(attempt.state == AttemptState::kEnded ? kEnded : kStarted);
-  bind.Text(attempt.node);
-  bind.Text(attempt.card);
-  bind.Text(attempt.stack);
-  bind.Text(attempt.runner);
-  bind.Text(MembersJson(attempt.members));
-  bind.Flag(attempt.simulated);
-  bind.Integer(attempt.seed);
-  bind.Integer(attempt.started_at_unix_ms);
-  bind.Number(attempt.seconds);
-  bind.Text(attempt.outcome);
-  bind.Text(attempt.reason);
-  bind.Text(attempt.message);
-  bind.Flag(attempt.counted);
-  bind.Flag(attempt.late);
-  bind.Flag(attempt.reported);
-  bind.Text(attempt.log_tail);
-  bind.Text(attempt.cell_file);
+      Cached(Insert("attempts", NamesOf<AttemptRow>(), "id", OnConflict::kReplace)));
+  EachColumn(attempt, Binder(*statement));
   ASSAY_RETURN_IF_ERROR(statement->Run());
   return WriteRecord(attempt);
 }
@@ -277,18 +267,15 @@ absl::Status SqliteRows::WriteRecord(const AttemptRow& attempt) {
 
 absl::Status SqliteRows::Write(const NodeRow& node) {
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement,
-                         Cached(Insert("nodes",
-                                       {"node", "session_epoch", "machine_id", "boot_id",
-                                        "instance", "address", "last_hello"},
-                                       "node", OnConflict::kReplace)));
-  Binder bind(*statement);
-  bind.Text(node.node);
-  bind.Integer(node.session_epoch);
-  bind.Text(node.machine_id);
-  bind.Text(node.boot_id);
-  bind.Text(node.instance);
-  bind.Text(node.address);
-  bind.Integer(node.last_hello_unix_ms);
+                         Cached(Insert("nodes", NamesOf<NodeRow>(), "node", OnConflict::kReplace)));
+  EachColumn(node, Binder(*statement));
+  return statement->Run();
+}
+
+absl::Status SqliteRows::Uncount(const std::string& attempt) {
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement,
+                         Cached("UPDATE attempts SET counted = 0 WHERE id = ?"));
+  statement->Bind(1, std::string_view(attempt));
   return statement->Run();
 }
 
@@ -313,13 +300,13 @@ absl::Status SqliteRows::WriteLate(const AttemptRow& attempt) {
                          Cached("UPDATE attempts SET outcome = ?, reason = ?, message = ?, "
                                 "log_tail = ?, seconds = ?, late = ? WHERE id = ?"));
   Binder bind(*update);
-  bind.Text(attempt.outcome);
-  bind.Text(attempt.reason);
-  bind.Text(attempt.message);
-  bind.Text(attempt.log_tail);
-  bind.Number(attempt.seconds);
-  bind.Flag(attempt.late);
-  bind.Text(attempt.id);
+  bind.Put(attempt.outcome);
+  bind.Put(attempt.reason);
+  bind.Put(attempt.message);
+  bind.Put(attempt.log_tail);
+  bind.Put(attempt.seconds);
+  bind.Put(attempt.late);
+  bind.Put(attempt.id);
   ASSAY_RETURN_IF_ERROR(update->Run());
   return WriteRecord(attempt);
 }
@@ -349,83 +336,54 @@ absl::Status SqliteRows::Reconcile(const std::string& run) {
   return counted->Run();
 }
 
-absl::StatusOr<RunRow> ReadRun(const SqliteStatement& row, int at) {
+const std::string& RunColumns() {
+  static const std::string columns = Qualified("runs", NamesOf<RunRow>());
+  return columns;
+}
+
+const std::string& RunColumnsWithoutYaml() {
+  static const std::string columns = [] {
+    std::vector<std::string> names = NamesOf<RunRow>();
+    names.pop_back();
+    return Qualified("runs", names);
+  }();
+  return columns;
+}
+
+const std::string& CellColumns() {
+  static const std::string columns = Qualified("cells", NamesOf<CellRow>());
+  return columns;
+}
+
+const std::string& AttemptColumns() {
+  static const std::string columns = Qualified("attempts", NamesOf<AttemptRow>());
+  return columns;
+}
+
+int CellColumnCount() { return static_cast<int>(NamesOf<CellRow>().size()); }
+int AttemptColumnCount() { return static_cast<int>(NamesOf<AttemptRow>().size()); }
+
+absl::StatusOr<RunRow> ReadRun(const SqliteStatement& row, bool with_yaml) {
   RunRow run;
-  run.id = row.Text(at);
-  run.request_id = row.Text(at + 1);
-  run.name = row.Text(at + 2);
-  run.digest = row.Text(at + 3);
-  run.file_name = row.Text(at + 4);
-  run.baseline = row.Text(at + 5);
-  absl::StatusOr<Selection> select = SelectionFromJson(row.Text(at + 6));
-  if (!select.ok()) return Damaged("selection", select.status());
-  run.select = *std::move(select);
-  run.repeat = static_cast<uint32_t>(row.Integer(at + 7));
-  run.specs = static_cast<uint64_t>(row.Integer(at + 8));
-  run.seed = static_cast<uint64_t>(row.Integer(at + 9));
-  const std::optional<RunState> state = RunStateFromName(row.Text(at + 10));
-  if (!state.has_value()) return Unknown("run state", row.Text(at + 10));
-  run.state = *state;
-  run.message = row.Text(at + 11);
-  run.binding_closed = row.Integer(at + 12) != 0;
-  run.cells = static_cast<uint64_t>(row.Integer(at + 13));
-  run.generation = static_cast<uint32_t>(row.Integer(at + 14));
-  run.rerun_request_id = row.Text(at + 15);
-  run.submitted_at_unix_ms = row.Integer(at + 16);
-  run.started_at_unix_ms = row.Integer(at + 17);
-  run.ended_at_unix_ms = row.Integer(at + 18);
-  run.yaml = row.Text(at + 19);
-  run.submitted_by = row.Text(at + 20);
+  ColumnReader reader(row, 0, static_cast<int>(NamesOf<RunRow>().size()) - (with_yaml ? 0 : 1));
+  EachColumn(run, reader);
+  if (!reader.status().ok()) return reader.status();
   return run;
 }
 
 absl::StatusOr<CellRow> ReadCell(const SqliteStatement& row, int at) {
   CellRow cell;
-  cell.run = row.Text(at);
-  cell.cell = static_cast<uint64_t>(row.Integer(at + 1));
-  cell.spec_index = static_cast<uint32_t>(row.Integer(at + 2));
-  cell.repeat = static_cast<uint32_t>(row.Integer(at + 3));
-  cell.target = row.Text(at + 4);
-  cell.simulated = row.Integer(at + 5) != 0;
-  cell.order = static_cast<uint64_t>(row.Integer(at + 6));
-  cell.admitted = row.Integer(at + 7) != 0;
-  cell.attempts = static_cast<uint32_t>(row.Integer(at + 8));
-  cell.first_attempt = static_cast<uint32_t>(row.Integer(at + 9));
-  ASSAY_ASSIGN_OR_RETURN(cell.outcome, ReadOutcome(row, at + 10));
-  cell.reason = row.Text(at + 11);
-  cell.message = row.Text(at + 12);
-  cell.counted_attempt = row.Text(at + 13);
+  ColumnReader reader(row, at, at + CellColumnCount());
+  EachColumn(cell, reader);
+  if (!reader.status().ok()) return reader.status();
   return cell;
 }
 
 absl::StatusOr<AttemptRow> ReadAttempt(const SqliteStatement& row, int at, bool with_text) {
   AttemptRow attempt;
-  attempt.id = row.Text(at);
-  attempt.run = row.Text(at + 1);
-  attempt.cell = static_cast<uint64_t>(row.Integer(at + 2));
-  attempt.number = static_cast<uint32_t>(row.Integer(at + 3));
-  attempt.state = row.Text(at + 4) == kEnded ? AttemptState::kEnded : AttemptState::kStarted;
-  attempt.node = row.Text(at + 5);
-  attempt.card = row.Text(at + 6);
-  attempt.stack = row.Text(at + 7);
-  attempt.runner = row.Text(at + 8);
-  absl::StatusOr<std::vector<MemberRow>> members = MembersFromJson(row.Text(at + 9));
-  if (!members.ok()) return Damaged("gang", members.status());
-  attempt.members = *std::move(members);
-  attempt.simulated = row.Integer(at + 10) != 0;
-  attempt.seed = static_cast<uint64_t>(row.Integer(at + 11));
-  attempt.started_at_unix_ms = row.Integer(at + 12);
-  attempt.seconds = row.Number(at + 13);
-  ASSAY_ASSIGN_OR_RETURN(attempt.outcome, ReadOutcome(row, at + 14));
-  attempt.reason = row.Text(at + 15);
-  attempt.message = row.Text(at + 16);
-  attempt.counted = row.Integer(at + 17) != 0;
-  attempt.late = row.Integer(at + 18) != 0;
-  attempt.reported = row.Integer(at + 19) != 0;
-  if (with_text) {
-    attempt.log_tail = row.Text(at + 20);
-    attempt.cell_file = row.Text(at + 21);
-  }
+  ColumnReader reader(row, at, at + AttemptColumnCount() - (with_text ? 0 : kAttemptTexts));
+  EachColumn(attempt, reader);
+  if (!reader.status().ok()) return reader.status();
   return attempt;
 }
 

@@ -28,6 +28,8 @@ class SqliteRows {
   // With its record, in `results`.
   absl::Status Write(const AttemptRow& attempt, OnConflict on_conflict);
   absl::Status Write(const NodeRow& node);
+  // The attempt counts no longer; one that is not stored is none.
+  absl::Status Uncount(const std::string& attempt);
   // As Batch::late_attempts says.
   absl::Status WriteLate(const AttemptRow& attempt);
   // Replaces a stored cell that has no outcome or was cancelled, else keeps it.
@@ -49,17 +51,18 @@ class SqliteRows {
 
 // Column lists for SELECT and the reading of one row that starts at column `at`. DataLoss where a
 // value cannot be understood.
-extern const char kRunColumns[];  // 20, the yaml last
-inline constexpr int kRunColumnCount = 20;
-absl::StatusOr<RunRow> ReadRun(const SqliteStatement& row, int at);
+const std::string& RunColumns();  // each as runs.NAME
+// The matrix text may be a megabyte.
+const std::string& RunColumnsWithoutYaml();
+absl::StatusOr<RunRow> ReadRun(const SqliteStatement& row, bool with_yaml = true);
 
-extern const char kCellColumns[];  // 14, each as cells.NAME
-inline constexpr int kCellColumnCount = 14;
+const std::string& CellColumns();  // each as cells.NAME
+int CellColumnCount();
 absl::StatusOr<CellRow> ReadCell(const SqliteStatement& row, int at);
 
-extern const char kAttemptColumns[];  // 22, each as attempts.NAME, log_tail and cell_file last
-inline constexpr int kAttemptColumnCount = 22;
-// `with_text`: the last two columns too.
+const std::string& AttemptColumns();  // each as attempts.NAME
+int AttemptColumnCount();
+// `with_text`: log_tail and cell_file too.
 absl::StatusOr<AttemptRow> ReadAttempt(const SqliteStatement& row, int at, bool with_text);
 
 // results.NAME for every field that is stored.

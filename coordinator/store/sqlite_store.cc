@@ -20,8 +20,9 @@ absl::Status InFile(const std::string& path, const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path) {
-  absl::StatusOr<SqliteDatabase> database = SqliteDatabase::Open(path);
+absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path,
+                                                               SqliteUse use) {
+  absl::StatusOr<SqliteDatabase> database = SqliteDatabase::Open(path, use);
   if (!database.ok()) return InFile(path, database.status());
   if (const absl::Status status = MigrateSchema(*database); !status.ok()) {
     return InFile(path, status);
@@ -104,6 +105,9 @@ absl::Status SqliteStore::Write(const Batch& batch, ImportCounts& counts) {
   for (const CellRow& cell : batch.cells) {
     ASSAY_RETURN_IF_ERROR(rows_.Write(cell, OnConflict::kReplace));
   }
+  for (const std::string& attempt : batch.uncounted_attempts) {
+    ASSAY_RETURN_IF_ERROR(rows_.Uncount(attempt));
+  }
   for (const AttemptRow& attempt : batch.attempts) {
     ASSAY_RETURN_IF_ERROR(rows_.Write(attempt, OnConflict::kReplace));
   }
@@ -144,17 +148,17 @@ absl::StatusOr<RunSnapshot> LoadRunSnapshot(SqliteRows& rows, const std::string&
   {
     ASSAY_ASSIGN_OR_RETURN(
         SqliteStatement * statement,
-        rows.Cached(fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns)));
+        rows.Cached(fmt::format("SELECT {} FROM runs WHERE id = ?", RunColumns())));
     const StatementUse use_statement(statement);
     statement->Bind(1, std::string_view(run));
     ASSAY_ASSIGN_OR_RETURN(const bool found, statement->Step());
     if (!found) return absl::NotFoundError(fmt::format("there is no run {}", run));
-    ASSAY_ASSIGN_OR_RETURN(snapshot.run, ReadRun(*statement, 0));
+    ASSAY_ASSIGN_OR_RETURN(snapshot.run, ReadRun(*statement));
   }
   ASSAY_ASSIGN_OR_RETURN(snapshot.specs, ReadSpecs(rows, run));
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement * cells,
-      rows.Cached(fmt::format("SELECT {} FROM cells WHERE run = ? ORDER BY cell", kCellColumns)));
+      rows.Cached(fmt::format("SELECT {} FROM cells WHERE run = ? ORDER BY cell", CellColumns())));
   const StatementUse use_cells(cells);
   cells->Bind(1, std::string_view(run));
   while (true) {
@@ -166,7 +170,7 @@ absl::StatusOr<RunSnapshot> LoadRunSnapshot(SqliteRows& rows, const std::string&
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement * attempts,
       rows.Cached(fmt::format("SELECT {} FROM attempts WHERE run = ? ORDER BY cell, number, id",
-                              kAttemptColumns)));
+                              AttemptColumns())));
   const StatementUse use_attempts(attempts);
   attempts->Bind(1, std::string_view(run));
   while (true) {

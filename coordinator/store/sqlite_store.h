@@ -19,7 +19,8 @@ namespace assay {
 class SqliteStore final : public ResultStore {
  public:
   // Opens or creates the file and brings it to the current schema. The error names the file.
-  static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path);
+  static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path,
+                                                           SqliteUse use = SqliteUse::kShared);
 
   absl::StatusOr<StateSnapshot> Load() override;
   absl::StatusOr<std::vector<ImportCounts>> Commit(std::span<const Batch> batches) override;
@@ -39,7 +40,8 @@ class SqliteStore final : public ResultStore {
 class SqliteReader final : public ResultReader {
  public:
   // The file must exist with the current schema: open the store first.
-  static absl::StatusOr<std::unique_ptr<SqliteReader>> Open(const std::string& path);
+  static absl::StatusOr<std::unique_ptr<SqliteReader>> Open(const std::string& path,
+                                                            SqliteUse use = SqliteUse::kShared);
 
   absl::StatusOr<std::vector<RunOverview>> ListRuns() override;
   absl::StatusOr<std::string> ResolveRun(const std::string& text) override;

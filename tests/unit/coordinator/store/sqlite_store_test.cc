@@ -13,10 +13,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "coordinator/store/full_store.h"
 #include "coordinator/store/row_json.h"
 #include "coordinator/store/schema.h"
 #include "tests/unit/coordinator/store/rows_for_tests.h"
@@ -204,6 +206,46 @@ TEST_F(SqliteStoreTest, FullDiskStopsTheStoreAndKeepsWhatWasAcknowledged) {
   EXPECT_GE((*store)->Load()->ended.size(), static_cast<size_t>(answer[0]));
   close(results[0]);
   close(results[1]);
+}
+
+// What a child with a disk that takes nothing finds; 0: all as it should be.
+int ReadWithoutRoom(const std::string& path) {
+  signal(SIGXFSZ, SIG_IGN);
+  // As on a full disk: the index can be begun (SQLite sets its size to 3) and gets no block.
+  const rlimit none = {3, 3};
+  setrlimit(RLIMIT_FSIZE, &none);
+  if (!absl::IsResourceExhausted(SqliteStore::Open(path).status())) return 2;
+  auto opened = OpenStore(path);
+  if (!opened.ok() || !absl::IsResourceExhausted(opened->full)) return 3;
+  if (opened->store->Load()->ended.size() != 2) return 4;
+  const auto runs = opened->reader->ListRuns();
+  if (!runs.ok() || runs->size() != 2) return 5;
+  if (opened->reader->ListCells(runs->front().run.id, 0, 10)->size() != 2) return 6;
+  return absl::IsResourceExhausted(opened->store->Commit({}).status()) ? 0 : 7;
+}
+
+TEST_F(SqliteStoreTest, WithoutRoomForTheIndexOfItsLogItIsReadAndTakesNothing) {
+  const auto in_child = [](const std::function<int()>& work) {
+    const pid_t child = fork();
+    if (child == 0) _exit(work());
+    int status = -1;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  // Killed, so that all rows are in the log alone.
+  ASSERT_EQ(in_child([&] {
+              auto store = SqliteStore::Open(path_).value();
+              const bool ok = CommitRun(*store, 1).ok() && CommitRun(*store, 2).ok();
+              _exit(ok ? 0 : 1);
+              return 1;
+            }),
+            0);
+  ASSERT_TRUE(std::filesystem::remove(path_ + "-shm"));
+  EXPECT_EQ(in_child([&] { return ReadWithoutRoom(path_); }), 0);
+  const auto opened = OpenStore(path_);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_TRUE(opened->full.ok());
+  EXPECT_THAT(opened->store->Load()->ended, SizeIs(2));
 }
 
 TEST_F(SqliteStoreTest, EverythingAcknowledgedSurvivesKill9AtAnyCommit) {

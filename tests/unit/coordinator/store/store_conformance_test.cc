@@ -253,6 +253,20 @@ TEST_P(StoreConformanceTest, LateReportNeverTouchesACountedAttempt) {
   EXPECT_EQ((*reader().ListAttempts(kRunA, 1))[0].outcome, Outcome::kOk);
 }
 
+TEST_P(StoreConformanceTest, AnAttemptThatIsUncountedStaysWithItsResult) {
+  Batch batch = MakeBatch(kRunA, RunState::kDone);
+  const std::string first = kRunA + "-a1";
+  Commit(batch);
+  ASSERT_TRUE((*reader().ListAttempts(kRunA, 1))[0].counted);
+  Batch again;
+  again.uncounted_attempts = {first, "no such attempt"};
+  Commit(again);
+  const auto attempts = reader().ListAttempts(kRunA, 1);
+  ASSERT_THAT(*attempts, SizeIs(1));
+  EXPECT_FALSE((*attempts)[0].counted);
+  EXPECT_EQ((*attempts)[0].outcome, Outcome::kOk);
+}
+
 TEST_P(StoreConformanceTest, LateReportOfAnUnknownRunIsDropped) {
   Batch late;
   late.late_attempts = {MakeAttempt(kRunB, 1, "x")};
