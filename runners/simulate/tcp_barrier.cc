@@ -17,6 +17,25 @@
 #include <vector>
 
 namespace assay::simulate {
+
+// In no unnamed namespace: TcpBarrier::Sockets, which has some, is not.
+class BarrierSocket {
+ public:
+  explicit BarrierSocket(int fd = -1) : fd_(fd) {}
+  BarrierSocket(BarrierSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  BarrierSocket& operator=(BarrierSocket&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~BarrierSocket() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
 namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
@@ -26,23 +45,6 @@ using Greeting = std::array<uint32_t, 4>;
 constexpr uint32_t kMark = 0x41535359;
 constexpr char kGo = 'G';
 constexpr char kDone = 'D';
-
-class Socket {
- public:
-  explicit Socket(int fd = -1) : fd_(fd) {}
-  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Socket() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 struct AddressList {
   addrinfo* first = nullptr;
@@ -72,13 +74,13 @@ bool IsListener(int fd) {
   return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 && listening != 0;
 }
 
-Socket Listen(const CellFile& cell) {
-  if (IsListener(kPassedListener)) return Socket(kPassedListener);
+BarrierSocket Listen(const CellFile& cell) {
+  if (IsListener(kPassedListener)) return BarrierSocket(kPassedListener);
   AddressList list;
   Resolve(cell.endpoint, list);
   std::string why = "no address";
   for (const addrinfo* a = list.first; a != nullptr; a = a->ai_next) {
-    Socket socket(::socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    BarrierSocket socket(::socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const int on = 1;
     if (socket.fd() >= 0) setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (socket.fd() >= 0 && bind(socket.fd(), a->ai_addr, a->ai_addrlen) == 0 &&
@@ -111,13 +113,13 @@ bool ReadByte(int fd, char& byte) {
   for (;;) pause();
 }
 
-std::map<int, Socket> AwaitAll(int listener, const CellFile& cell, SteadyTime until) {
-  std::map<int, Socket> ranks;
-  std::vector<Socket> pending;
+std::map<int, BarrierSocket> AwaitAll(int listener, const CellFile& cell, SteadyTime until) {
+  std::map<int, BarrierSocket> ranks;
+  std::vector<BarrierSocket> pending;
   fcntl(listener, F_SETFL, fcntl(listener, F_GETFL) | O_NONBLOCK);
   while (static_cast<int>(ranks.size()) < cell.world_size - 1) {
     std::vector<pollfd> fds{{listener, POLLIN, 0}};
-    for (const Socket& socket : pending) fds.push_back({socket.fd(), POLLIN, 0});
+    for (const BarrierSocket& socket : pending) fds.push_back({socket.fd(), POLLIN, 0});
     if (MillisecondsTo(until) == 0) {
       std::string missing;
       for (int rank = 1; rank < cell.world_size; ++rank) {
@@ -128,7 +130,7 @@ std::map<int, Socket> AwaitAll(int listener, const CellFile& cell, SteadyTime un
     if (poll(fds.data(), fds.size(), MillisecondsTo(until)) < 0 && errno != EINTR) {
       throw std::runtime_error(std::string("poll: ") + std::strerror(errno));
     }
-    std::vector<Socket> still;
+    std::vector<BarrierSocket> still;
     for (size_t i = 0; i < pending.size(); ++i) {
       if (fds[i + 1].revents == 0) {
         still.push_back(std::move(pending[i]));
@@ -144,21 +146,21 @@ std::map<int, Socket> AwaitAll(int listener, const CellFile& cell, SteadyTime un
     }
     pending = std::move(still);
     if (fds[0].revents != 0) {
-      Socket accepted(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+      BarrierSocket accepted(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
       if (accepted.fd() >= 0) pending.push_back(std::move(accepted));
     }
   }
   return ranks;
 }
 
-Socket Reach(const CellFile& cell, SteadyTime until) {
+BarrierSocket Reach(const CellFile& cell, SteadyTime until) {
   AddressList list;
   Resolve(cell.endpoint, list);
   const Greeting greeting{kMark, static_cast<uint32_t>(cell.rank),
                           static_cast<uint32_t>(cell.world_size), 0};
   for (;;) {
     for (const addrinfo* a = list.first; a != nullptr; a = a->ai_next) {
-      Socket socket(::socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      BarrierSocket socket(::socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
       char go = 0;
       if (socket.fd() >= 0 && connect(socket.fd(), a->ai_addr, a->ai_addrlen) == 0 &&
           send(socket.fd(), greeting.data(), sizeof greeting, MSG_NOSIGNAL) == sizeof greeting) {
@@ -178,9 +180,9 @@ Socket Reach(const CellFile& cell, SteadyTime until) {
 }  // namespace
 
 struct TcpBarrier::Sockets {
-  Socket listener;
-  std::map<int, Socket> ranks;  // of rank 0: the others
-  Socket root;                  // of the others: rank 0
+  BarrierSocket listener;
+  std::map<int, BarrierSocket> ranks;  // of rank 0: the others
+  BarrierSocket root;                  // of the others: rank 0
 };
 
 TcpBarrier::TcpBarrier(std::unique_ptr<Sockets> sockets) : sockets_(std::move(sockets)) {}
