@@ -11,21 +11,36 @@ namespace {
 using std::chrono::seconds;
 using testing::SizeIs;
 
-TEST(Lease, AttemptIsLostOnlyAfterLeaseKillGraceAndLifeline) {
-  Bench bench;
-  const SessionHandle session = bench.Hello(MakeNode("n1"));
-  const std::string run = bench.Submit({MakeSpec(0)});
-  const std::string attempt = bench.StartOn(session);
-  bench.Do(event::AgentGone{session});
-  bench.Pass(seconds(44));
-  EXPECT_EQ(bench.rows.attempts.at(attempt).state, AttemptState::kStarted);
-  bench.Pass(seconds(1));
-  EXPECT_EQ(bench.rows.attempts.at(attempt).outcome, Outcome::kLost);
-  EXPECT_FALSE(bench.rows.attempts.at(attempt).counted);
-  EXPECT_EQ(bench.View(run).state, RunState::kRunning);
+// A cell of one spec that runs on n1.
+class Lease : public testing::Test {
+ protected:
+  void Begin(int repeat = 1) {
+    session_ = bench_.Hello(MakeNode("n1"));
+    run_ = bench_.Submit({MakeSpec(0)}, repeat);
+    attempt_ = bench_.StartOn(session_);
+  }
+  void Lose() { bench_.Do(event::AgentGone{session_}); }
+  const AttemptRow& Attempt() { return bench_.rows.attempts.at(attempt_); }
+
+  Bench bench_;
+  SessionHandle session_ = 0;
+  std::string run_;
+  std::string attempt_;
+};
+using Restart = Lease;
+
+TEST_F(Lease, AttemptIsLostOnlyAfterLeaseKillGraceAndLifeline) {
+  Begin();
+  Lose();
+  bench_.Pass(seconds(44));
+  EXPECT_EQ(Attempt().state, AttemptState::kStarted);
+  bench_.Pass(seconds(1));
+  EXPECT_EQ(Attempt().outcome, Outcome::kLost);
+  EXPECT_FALSE(Attempt().counted);
+  EXPECT_EQ(bench_.View(run_).state, RunState::kRunning);
 }
 
-TEST(Lease, AnotherHeartbeatScalesWhatRestsOnIt) {
+TEST(LeaseOfMany, AnotherHeartbeatScalesWhatRestsOnIt) {
   const CoordinatorTimes usual = CoordinatorTimes::WithHeartbeat(seconds(10));
   EXPECT_EQ(usual.lease, CoordinatorTimes().lease);
   EXPECT_EQ(usual.lifeline, CoordinatorTimes().lifeline);
@@ -41,7 +56,7 @@ TEST(Lease, AnotherHeartbeatScalesWhatRestsOnIt) {
   EXPECT_EQ(bench.rows.attempts.at(attempt).outcome, Outcome::kLost);
 }
 
-TEST(Lease, LostIsTriedTwiceAndThenIsTheOutcome) {
+TEST(LeaseOfMany, LostIsTriedTwiceAndThenIsTheOutcome) {
   Bench bench;
   const std::string run = bench.Submit(
       {MakeSpec(0)}, 1, [](event::SubmitRun& s) { s.matrix.select.wait_seconds = 600; });
@@ -58,76 +73,61 @@ TEST(Lease, LostIsTriedTwiceAndThenIsTheOutcome) {
   EXPECT_EQ(bench.CellOf(run, 1).outcome, Outcome::kLost);
 }
 
-TEST(Lease, ReconnectOfTheAgentThatHoldsTheAttemptKeepsIt) {
-  Bench bench;
-  const SessionHandle first = bench.Hello(MakeNode("n1"));
-  const std::string run = bench.Submit({MakeSpec(0)});
-  const std::string attempt = bench.StartOn(first);
-  bench.Do(event::AgentGone{first});
-  bench.Pass(seconds(20));
-  const SessionHandle second = bench.Hello(MakeNode("n1"), "", {attempt});
-  bench.Pass(seconds(60), {second});
-  bench.Report(second, attempt);
-  EXPECT_EQ(bench.CellOf(run, 1).outcome, Outcome::kOk);
-  EXPECT_EQ(bench.AttemptsOf(run).size(), 1u);
+TEST_F(Lease, ReconnectOfTheAgentThatHoldsTheAttemptKeepsIt) {
+  Begin();
+  Lose();
+  bench_.Pass(seconds(20));
+  const SessionHandle second = bench_.Hello(MakeNode("n1"), "", {attempt_});
+  bench_.Pass(seconds(60), {second});
+  bench_.Report(second, attempt_);
+  EXPECT_EQ(bench_.CellOf(run_, 1).outcome, Outcome::kOk);
+  EXPECT_EQ(bench_.AttemptsOf(run_).size(), 1u);
 }
 
-TEST(Lease, NewInstanceThatDoesNotHoldTheAttemptIsWaitedForUntilItsRunnersAreDead) {
-  Bench bench;
-  const SessionHandle first = bench.Hello(MakeNode("n1"));
-  bench.Submit({MakeSpec(0)});
-  const std::string attempt = bench.StartOn(first);
-  bench.Do(event::AgentGone{first});
-  const SessionHandle second = bench.Hello(MakeNode("n1"), "new");
-  bench.Pass(seconds(14), {second});
-  EXPECT_EQ(bench.rows.attempts.at(attempt).state, AttemptState::kStarted);
-  EXPECT_THAT(bench.Take<message::Prepare>(second), SizeIs(0));
-  bench.Pass(seconds(2), {second});
-  EXPECT_EQ(bench.rows.attempts.at(attempt).outcome, Outcome::kLost);
-  EXPECT_THAT(bench.Take<message::Prepare>(second), SizeIs(1));
+TEST_F(Lease, NewInstanceThatDoesNotHoldTheAttemptIsWaitedForUntilItsRunnersAreDead) {
+  Begin();
+  Lose();
+  const SessionHandle second = bench_.Hello(MakeNode("n1"), "new");
+  bench_.Pass(seconds(14), {second});
+  EXPECT_EQ(Attempt().state, AttemptState::kStarted);
+  EXPECT_THAT(bench_.Take<message::Prepare>(second), SizeIs(0));
+  bench_.Pass(seconds(2), {second});
+  EXPECT_EQ(Attempt().outcome, Outcome::kLost);
+  EXPECT_THAT(bench_.Take<message::Prepare>(second), SizeIs(1));
 }
 
-TEST(Lease, NewInstanceThatSawItsFormerGangsEndIsNotWaitedFor) {
-  Bench bench;
-  const SessionHandle first = bench.Hello(MakeNode("n1"));
-  bench.Submit({MakeSpec(0)});
-  const std::string attempt = bench.StartOn(first);
-  bench.Do(event::AgentGone{first});
-  bench.former_gangs_ended = true;
-  const SessionHandle second = bench.Hello(MakeNode("n1"), "new");
-  EXPECT_EQ(bench.rows.attempts.at(attempt).outcome, Outcome::kLost);
-  EXPECT_EQ(bench.rows.attempts.at(attempt).reason, reason::kAgentLost);
-  EXPECT_THAT(bench.Take<message::Prepare>(second), SizeIs(1));
+TEST_F(Lease, NewInstanceThatSawItsFormerGangsEndIsNotWaitedFor) {
+  Begin();
+  Lose();
+  bench_.former_gangs_ended = true;
+  const SessionHandle second = bench_.Hello(MakeNode("n1"), "new");
+  EXPECT_EQ(Attempt().outcome, Outcome::kLost);
+  EXPECT_EQ(Attempt().reason, reason::kAgentLost);
+  EXPECT_THAT(bench_.Take<message::Prepare>(second), SizeIs(1));
 }
 
-TEST(Lease, NewInstanceCanVouchAfterARestartOfTheCoordinatorToo) {
-  Bench bench;
-  const SessionHandle first = bench.Hello(MakeNode("n1"));
-  bench.Submit({MakeSpec(0)});
-  const std::string attempt = bench.StartOn(first);
-  bench.Boot();
-  bench.former_gangs_ended = true;
-  const SessionHandle second = bench.Hello(MakeNode("n1"), "new");
-  EXPECT_EQ(bench.rows.attempts.at(attempt).outcome, Outcome::kLost);
-  EXPECT_THAT(bench.Take<message::Prepare>(second), SizeIs(1));
+TEST_F(Lease, NewInstanceCanVouchAfterARestartOfTheCoordinatorToo) {
+  Begin();
+  bench_.Boot();
+  bench_.former_gangs_ended = true;
+  const SessionHandle second = bench_.Hello(MakeNode("n1"), "new");
+  EXPECT_EQ(Attempt().outcome, Outcome::kLost);
+  EXPECT_THAT(bench_.Take<message::Prepare>(second), SizeIs(1));
 }
 
-TEST(Lease, NewInstanceVouchesNeitherForAReportThatFollowsNorForWhatItHolds) {
-  Bench bench;
-  const SessionHandle first = bench.Hello(MakeNode("n1"));
-  const std::string run = bench.Submit({MakeSpec(0)});
-  const std::string attempt = bench.StartOn(first);
-  bench.Do(event::AgentGone{first});
-  bench.former_gangs_ended = true;
-  const SessionHandle second = bench.Hello(MakeNode("n1"), "new", {}, {attempt});
-  EXPECT_EQ(bench.rows.attempts.at(attempt).state, AttemptState::kStarted);
-  bench.Report(second, attempt);
-  EXPECT_EQ(bench.CellOf(run, 1).outcome, Outcome::kOk);
-  EXPECT_EQ(bench.AttemptsOf(run).size(), 1u);
+TEST_F(Lease, NewInstanceVouchesNeitherForAReportThatFollowsNorForWhatItHolds) {
+  Begin();
+  Lose();
+  bench_.former_gangs_ended = true;
+  const SessionHandle second = bench_.Hello(MakeNode("n1"), "new", {}, {attempt_});
+  EXPECT_EQ(Attempt().state, AttemptState::kStarted);
+  bench_.Report(second, attempt_);
+  EXPECT_EQ(bench_.CellOf(run_, 1).outcome, Outcome::kOk);
+  EXPECT_EQ(bench_.AttemptsOf(run_).size(), 1u);
 }
 
 // What was seen ended on one machine, or in one boot, says nothing of another.
-TEST(Lease, NewInstanceCannotVouchForAnotherMachineOrBoot) {
+TEST(LeaseOfMany, NewInstanceCannotVouchForAnotherMachineOrBoot) {
   NodeInventory unknown = MakeNode("n1"), booted = MakeNode("n1"), moved = MakeNode("n1");
   unknown.boot_id.clear();
   booted.boot_id = "later boot";
@@ -150,24 +150,21 @@ TEST(Lease, NewInstanceCannotVouchForAnotherMachineOrBoot) {
   }
 }
 
-TEST(Lease, WaitForFormerRunnersGoesOnThroughAReconnectAndEndsByALaterVouch) {
-  Bench bench;
-  const SessionHandle first = bench.Hello(MakeNode("n1"));
-  bench.Submit({MakeSpec(0)});
-  const std::string attempt = bench.StartOn(first);
-  bench.Do(event::AgentGone{first});
-  const SessionHandle second = bench.Hello(MakeNode("n1"), "new");
-  bench.Do(event::AgentGone{second});
-  const SessionHandle third = bench.Hello(MakeNode("n1"), "new");
-  bench.Pass(seconds(10), {third});
-  EXPECT_EQ(bench.rows.attempts.at(attempt).state, AttemptState::kStarted);
-  bench.Do(event::AgentGone{third});
-  bench.former_gangs_ended = true;
-  bench.Hello(MakeNode("n1"), "newest");
-  EXPECT_EQ(bench.rows.attempts.at(attempt).outcome, Outcome::kLost);
+TEST_F(Lease, WaitForFormerRunnersGoesOnThroughAReconnectAndEndsByALaterVouch) {
+  Begin();
+  Lose();
+  const SessionHandle second = bench_.Hello(MakeNode("n1"), "new");
+  bench_.Do(event::AgentGone{second});
+  const SessionHandle third = bench_.Hello(MakeNode("n1"), "new");
+  bench_.Pass(seconds(10), {third});
+  EXPECT_EQ(Attempt().state, AttemptState::kStarted);
+  bench_.Do(event::AgentGone{third});
+  bench_.former_gangs_ended = true;
+  bench_.Hello(MakeNode("n1"), "newest");
+  EXPECT_EQ(Attempt().outcome, Outcome::kLost);
 }
 
-TEST(Lease, LateReportIsStoredAcknowledgedAndNeverCounted) {
+TEST(LeaseOfMany, LateReportIsStoredAcknowledgedAndNeverCounted) {
   Bench bench;
   const SessionHandle a = bench.Hello(MakeNode("n1"));
   const SessionHandle b = bench.Hello(MakeNode("n2"));
@@ -190,107 +187,86 @@ TEST(Lease, LateReportIsStoredAcknowledgedAndNeverCounted) {
 }
 
 // Case 55: the wall clock decides nothing.
-TEST(Lease, StepOfTheWallClockEndsNoLease) {
-  Bench bench;
-  const SessionHandle session = bench.Hello(MakeNode("n1"));
-  const std::string run = bench.Submit({MakeSpec(0)});
-  const std::string attempt = bench.StartOn(session);
-  bench.clock.StepWall(std::chrono::hours(5));
-  bench.Pass(seconds(5), {session});
-  bench.clock.StepWall(-std::chrono::hours(10));
-  bench.Pass(seconds(5), {session});
-  EXPECT_NEAR(bench.View(run).active.at(0).seconds_running, 10, 0.01);
-  EXPECT_EQ(bench.rows.attempts.at(attempt).state, AttemptState::kStarted);
+TEST_F(Lease, StepOfTheWallClockEndsNoLease) {
+  Begin();
+  bench_.clock.StepWall(std::chrono::hours(5));
+  bench_.Pass(seconds(5), {session_});
+  bench_.clock.StepWall(-std::chrono::hours(10));
+  bench_.Pass(seconds(5), {session_});
+  EXPECT_NEAR(bench_.View(run_).active.at(0).seconds_running, 10, 0.01);
+  EXPECT_EQ(Attempt().state, AttemptState::kStarted);
 }
 
-TEST(Restart, KeepsWhatAnAgentStillHolds) {
-  Bench bench;
-  const SessionHandle first = bench.Hello(MakeNode("n1"));
-  const std::string run = bench.Submit({MakeSpec(0)}, 2);
-  const std::string attempt = bench.StartOn(first);
-  bench.Boot();
-  bench.Pass(seconds(20));
-  const SessionHandle second = bench.Hello(MakeNode("n1"), "", {attempt, "OLD"});
-  const auto welcomes = bench.Take<message::Welcome>(second);
+TEST_F(Restart, KeepsWhatAnAgentStillHolds) {
+  Begin(2);
+  bench_.Boot();
+  bench_.Pass(seconds(20));
+  const SessionHandle second = bench_.Hello(MakeNode("n1"), "", {attempt_, "OLD"});
+  const auto welcomes = bench_.Take<message::Welcome>(second);
   ASSERT_THAT(welcomes, SizeIs(1));
   EXPECT_EQ(welcomes[0].session_epoch, 2u);
   EXPECT_EQ(welcomes[0].unknown_attempts, std::vector<std::string>{"OLD"});
-  bench.last_prepare.attempt = attempt;
-  bench.Report(second, attempt);
-  EXPECT_EQ(bench.Drain(second), 1);
-  EXPECT_EQ(bench.View(run).outcomes.at("ok"), 2u);
-  EXPECT_EQ(bench.AttemptsOf(run).size(), 2u);
+  bench_.last_prepare.attempt = attempt_;
+  bench_.Report(second, attempt_);
+  EXPECT_EQ(bench_.Drain(second), 1);
+  EXPECT_EQ(bench_.View(run_).outcomes.at("ok"), 2u);
+  EXPECT_EQ(bench_.AttemptsOf(run_).size(), 2u);
 }
 
 // Found by kill schedules: the row was durable, the Start was not sent, and the cell waited for the
 // agent to give up a minute later.
-TEST(Restart, StartThatNeverLeftIsSentToAnAgentThatStillWaitsForIt) {
-  Bench bench;
-  const SessionHandle first = bench.Hello(MakeNode("n1"));
-  const std::string run = bench.Submit({MakeSpec(0)});
-  const std::string attempt = bench.StartOn(first);
-  bench.Boot();
-  const SessionHandle second = bench.Hello(MakeNode("n1"), "", {attempt});
-  EXPECT_THAT(bench.Take<message::Start>(second), SizeIs(0));
-  bench.Do(event::GangReady{second, attempt, ""});
-  const auto starts = bench.Take<message::Start>(second);
+TEST_F(Restart, StartThatNeverLeftIsSentToAnAgentThatStillWaitsForIt) {
+  Begin();
+  bench_.Boot();
+  const SessionHandle second = bench_.Hello(MakeNode("n1"), "", {attempt_});
+  EXPECT_THAT(bench_.Take<message::Start>(second), SizeIs(0));
+  bench_.Do(event::GangReady{second, attempt_, ""});
+  const auto starts = bench_.Take<message::Start>(second);
   ASSERT_THAT(starts, SizeIs(1));
-  EXPECT_EQ(starts[0].attempt, attempt);
-  bench.Report(second, attempt);
-  EXPECT_EQ(bench.CellOf(run, 1).outcome, Outcome::kOk);
-  EXPECT_EQ(bench.AttemptsOf(run).size(), 1u);
+  EXPECT_EQ(starts[0].attempt, attempt_);
+  bench_.Report(second, attempt_);
+  EXPECT_EQ(bench_.CellOf(run_, 1).outcome, Outcome::kOk);
+  EXPECT_EQ(bench_.AttemptsOf(run_).size(), 1u);
 }
 
-TEST(Lease, StartThatWasLostWithItsSessionIsSentInTheNext) {
-  Bench bench;
-  const SessionHandle first = bench.Hello(MakeNode("n1"));
-  bench.Submit({MakeSpec(0)});
-  const std::string attempt = bench.StartOn(first);
-  bench.Do(event::AgentGone{first});
-  const SessionHandle second = bench.Hello(MakeNode("n1"), "", {attempt});
-  bench.Do(event::GangReady{second, attempt, "127.0.0.1:4000"});
-  const auto starts = bench.Take<message::Start>(second);
+TEST_F(Lease, StartThatWasLostWithItsSessionIsSentInTheNext) {
+  Begin();
+  Lose();
+  const SessionHandle second = bench_.Hello(MakeNode("n1"), "", {attempt_});
+  bench_.Do(event::GangReady{second, attempt_, "127.0.0.1:4000"});
+  const auto starts = bench_.Take<message::Start>(second);
   ASSERT_THAT(starts, SizeIs(1));
   EXPECT_EQ(starts[0].endpoint, "127.0.0.1:4000");
 }
 
-TEST(Restart, TakesASpooledReportAsTheResult) {
-  Bench bench;
-  const SessionHandle first = bench.Hello(MakeNode("n1"));
-  const std::string run = bench.Submit({MakeSpec(0)});
-  const std::string attempt = bench.StartOn(first);
-  event::AttemptReport report = bench.MakeReport(first, attempt);
-  bench.Boot();
-  report.session = bench.Hello(MakeNode("n1"), "other instance", {}, {attempt});
-  bench.Pass(seconds(20), {report.session});
-  bench.Do(report);
-  EXPECT_EQ(bench.CellOf(run, 1).outcome, Outcome::kOk);
+TEST_F(Restart, TakesASpooledReportAsTheResult) {
+  Begin();
+  event::AttemptReport report = bench_.MakeReport(session_, attempt_);
+  bench_.Boot();
+  report.session = bench_.Hello(MakeNode("n1"), "other instance", {}, {attempt_});
+  bench_.Pass(seconds(20), {report.session});
+  bench_.Do(report);
+  EXPECT_EQ(bench_.CellOf(run_, 1).outcome, Outcome::kOk);
 }
 
-TEST(Restart, WaitsOneLeaseBeforeAnAgentIsLost) {
-  Bench bench;
-  const SessionHandle session = bench.Hello(MakeNode("n1"));
-  bench.Submit({MakeSpec(0)});
-  const std::string attempt = bench.StartOn(session);
-  bench.Pass(seconds(3600), {session});
-  bench.Boot();
-  bench.Pass(seconds(44));
-  EXPECT_EQ(bench.rows.attempts.at(attempt).state, AttemptState::kStarted);
-  bench.Pass(seconds(2));
-  EXPECT_EQ(bench.rows.attempts.at(attempt).outcome, Outcome::kLost);
+TEST_F(Restart, WaitsOneLeaseBeforeAnAgentIsLost) {
+  Begin();
+  bench_.Pass(seconds(3600), {session_});
+  bench_.Boot();
+  bench_.Pass(seconds(44));
+  EXPECT_EQ(Attempt().state, AttemptState::kStarted);
+  bench_.Pass(seconds(2));
+  EXPECT_EQ(Attempt().outcome, Outcome::kLost);
 }
 
-TEST(Restart, OfACancellingRunEndsItWhenItsAgentHasSpoken) {
-  Bench bench;
-  const SessionHandle first = bench.Hello(MakeNode("n1"));
-  const std::string run = bench.Submit({MakeSpec(0)}, 2);
-  const std::string attempt = bench.StartOn(first);
-  bench.Do(event::CancelRun{9, run});
-  bench.Boot();
-  const SessionHandle second = bench.Hello(MakeNode("n1"), "", {attempt});
-  EXPECT_THAT(bench.Take<message::Abort>(second), SizeIs(1));
-  bench.Report(second, attempt, Outcome::kCancelled, reason::kUserCancelled);
-  EXPECT_EQ(bench.rows.runs.at(run).state, RunState::kCancelled);
+TEST_F(Restart, OfACancellingRunEndsItWhenItsAgentHasSpoken) {
+  Begin(2);
+  bench_.Do(event::CancelRun{9, run_});
+  bench_.Boot();
+  const SessionHandle second = bench_.Hello(MakeNode("n1"), "", {attempt_});
+  EXPECT_THAT(bench_.Take<message::Abort>(second), SizeIs(1));
+  bench_.Report(second, attempt_, Outcome::kCancelled, reason::kUserCancelled);
+  EXPECT_EQ(bench_.rows.runs.at(run_).state, RunState::kCancelled);
 }
 
 }  // namespace
