@@ -86,7 +86,9 @@ absl::StatusOr<AxisValue> IntegerFrom(const YamlNode& node, const AxisInfo& info
 
 absl::StatusOr<AxisValue> ImageFrom(const YamlNode& node, const AxisInfo& info) {
   if (node.IsScalar() && ParseImageSize(node.text)) return AxisValue{node.text, 0};
-  if (node.IsScalar() && node.text.find_first_of("xX*") != std::string::npos) {
+  const bool number =
+      node.IsScalar() && node.text.find_first_not_of("0123456789.-") == std::string::npos;
+  if (node.IsScalar() && !number) {
     return absl::InvalidArgumentError(fmt::format(
         "'{}' is no image size; write HEIGHTxWIDTH, such as 800x1333, each side 1 to {}",
         Printable(node.text, 60), info.most));
@@ -96,8 +98,8 @@ absl::StatusOr<AxisValue> ImageFrom(const YamlNode& node, const AxisInfo& info) 
 }
 
 absl::StatusOr<AxisValue> WordFrom(const YamlNode& node, const AxisInfo& info) {
-  ASSAY_ASSIGN_OR_RETURN(const std::string text, TextOf(node));
   const std::vector<std::string_view> words = WordsOf(info.axis);
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, WordOf(node, words));
   if (std::find(words.begin(), words.end(), text) != words.end()) return AxisValue{text, 0};
   return absl::InvalidArgumentError(
       fmt::format("unknown {} '{}'{}", info.name, Printable(text, 60), Suggestion(text, words)));

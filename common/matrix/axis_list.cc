@@ -88,10 +88,6 @@ void AppendOne(const YamlNode& node, const std::string& path, const AxisInfo& in
 
 }  // namespace
 
-std::string JoinPath(const std::string& path, std::string_view key) {
-  return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
-}
-
 bool CheckKeys(const YamlNode& node, const std::string& path,
                std::span<const std::string_view> known, Diagnostics* diagnostics) {
   if (!node.IsMap()) {

@@ -23,8 +23,6 @@ std::vector<AxisValue> AxisListFrom(const YamlNode& node, const std::string& pat
 bool CheckKeys(const YamlNode& node, const std::string& path,
                std::span<const std::string_view> known, Diagnostics* diagnostics);
 
-std::string JoinPath(const std::string& path, std::string_view key);
-
 }  // namespace assay
 
 #endif  // ASSAY_COMMON_MATRIX_AXIS_LIST_H_

@@ -173,9 +173,11 @@ void ReadBase(const YamlNode& map, const std::string& path, Diagnostics* diagnos
     }
   }
   if (const YamlEntry* entry = map.Find("stop")) {
+    base->limits_at = entry->value->at;
     ReadStop(*entry->value, JoinPath(path, "stop"), diagnostics, &base->spec.stop);
   }
   if (const YamlEntry* entry = map.Find("limits")) {
+    base->limits_at = entry->value->at;
     ReadLimits(*entry->value, JoinPath(path, "limits"), diagnostics, &base->spec.limits);
   }
   for (const Axis axis : {Axis::kThermal, Axis::kColocate, Axis::kData}) {
@@ -197,7 +199,6 @@ Block ReadBlock(const YamlNode& map, const std::string& path, BlockBase base,
   block.path = path;
   block.at = map.at;
   block.base = std::move(base);
-  const size_t before = diagnostics->size();
   DimensionReader reader(diagnostics, &block.dimensions);
   if (const YamlEntry* entry = map.Find("axes")) {
     block.at = entry->key_at;
@@ -207,10 +208,16 @@ Block ReadBlock(const YamlNode& map, const std::string& path, BlockBase base,
     reader.ReadZip(*entry->value, JoinPath(path, "zip"));
   }
   if (const YamlEntry* entry = map.Find("include")) {
-    block.include = RulesFrom(*entry->value, JoinPath(path, "include"), diagnostics);
+    const std::string at = JoinPath(path, "include");
+    block.include = RulesFrom(*entry->value, at, diagnostics);
+    if (entry->value->IsList() && entry->value->items.empty()) {
+      diagnostics->Add(entry->value->at, at,
+                       "an empty list leaves nothing to measure; name a condition or leave the "
+                       "key out");
+    }
   }
   // A misspelt `axes` or axis would only add a second diagnostic of the same fault.
-  if (diagnostics->size() == before) CheckModel(block, map, diagnostics);
+  if (diagnostics->empty()) CheckModel(block, map, diagnostics);
   return block;
 }
 

@@ -27,6 +27,7 @@ struct Dimension {
 struct BlockBase {
   Spec spec;  // layout and image empty where nobody named them
   std::vector<std::shared_ptr<const Rule>> exclude;  // shared by all blocks of a file
+  Position limits_at;                                // of the last `stop` or `limits` that was read
 };
 
 struct Block {

@@ -69,7 +69,8 @@ class Expansion {
     if (specs_ == 0) {
       diagnostics_->Add(first.at, JoinPath(first.path, "axes"),
                         impossible_.empty()
-                            ? "every point is excluded; nothing is left to measure"
+                            ? first.include ? "exclude and include leave no point to measure"
+                                            : "every point is excluded; nothing is left to measure"
                             : fmt::format("no point is left: {}", impossible_.begin()->first));
       return;
     }

@@ -164,6 +164,32 @@ bool IsNewer(const Stack* a, const Stack* b) {
   return a->name < b->name;
 }
 
+// Why none of `stacks` was even asked.
+std::string NoStack(const Spec& spec, const Device& device, std::string_view card,
+                    std::span<const Stack> stacks) {
+  if (!spec.stack.empty()) {
+    const bool there = std::any_of(stacks.begin(), stacks.end(),
+                                   [&](const Stack& stack) { return stack.name == spec.stack; });
+    return there ? fmt::format(
+                       "{} is a simulated card, which only simulated stacks serve, and {} "
+                       "is a real one; leave the stack out there",
+                       card, spec.stack)
+                 : fmt::format("stack {} is not installed for {}; install it there or take another",
+                               spec.stack, card);
+  }
+  if (stacks.empty())
+    return fmt::format("no stack is installed for {}; install a runner there", card);
+  return device.simulated
+             ? fmt::format(
+                   "{} is a simulated card, and there is no simulated stack; install "
+                   "assay-simulate there",
+                   card)
+             : fmt::format(
+                   "only simulated stacks are installed for {}; install a runner there, or "
+                   "name one of them as stack for a rehearsal",
+                   card);
+}
+
 }  // namespace
 
 bool ArchListRunsOn(std::span<const std::string> arch_list, int cc_major, int cc_minor) {
@@ -223,12 +249,7 @@ StackChoice ChooseStack(const Spec& spec, const Device& device, std::string_view
   // The card's own reason says more than that no stack is there.
   choice.infeasible = FeasibilityOf(spec, device, card, nullptr);
   if (choice.infeasible) return choice;
-  choice.infeasible = Infeasible{
-      reason::kStackMissing,
-      spec.stack.empty()
-          ? fmt::format("no stack is installed for {}; install a runner there", card)
-          : fmt::format("stack {} is not installed for {}; install it there or take another",
-                        spec.stack, card)};
+  choice.infeasible = Infeasible{reason::kStackMissing, NoStack(spec, device, card, stacks)};
   return choice;
 }
 

@@ -72,6 +72,10 @@ std::vector<Block> ReadNamedBlocks(const YamlNode& root, const YamlNode& matrice
   for (const YamlEntry& entry : matrices.entries) {
     if (diagnostics->full()) break;
     const std::string path = JoinPath("matrices", Printable(entry.key, kMaxTextBytes));
+    if (entry.key.find_first_not_of(' ') == std::string::npos) {
+      diagnostics->Add(entry.key_at, path, "a block without a name; give it one");
+      continue;
+    }
     if (!CheckKeys(*entry.value, path, NamesOf(BlockKeys()), diagnostics)) continue;
     BlockBase own = base;
     ReadBase(*entry.value, path, diagnostics, &own);
@@ -102,7 +106,7 @@ void CheckLimits(const std::vector<Block>& blocks, Diagnostics* diagnostics) {
   for (const Block& block : blocks) {
     const Spec& spec = block.base.spec;
     if (spec.limits.cell_seconds > spec.stop.min_seconds) continue;
-    diagnostics->Add(block.at, JoinPath(block.path, "limits.cell_seconds"),
+    diagnostics->Add(block.base.limits_at, JoinPath(block.path, "limits.cell_seconds"),
                      fmt::format("{} is not above stop.min_seconds {}; raise it",
                                  spec.limits.cell_seconds, spec.stop.min_seconds));
   }

@@ -58,6 +58,14 @@ constexpr std::array<std::string_view, 3> kPlacements = {"per-card", "per-node",
 constexpr std::array<std::string_view, 2> kLate = {"include", "ignore"};
 constexpr double kMostWaitSeconds = 7 * kDay;
 
+// Without an exponent, which the file does not take either.
+std::string Plain(double value) {
+  std::string text = fmt::format("{:.6f}", value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
 // Sets `values` in the order of `table` from the map; others stay.
 void ReadNumbers(const YamlNode& node, const std::string& path, std::span<const NumberInfo> table,
                  Diagnostics* diagnostics, std::span<double* const> values) {
@@ -72,9 +80,9 @@ void ReadNumbers(const YamlNode& node, const std::string& path, std::span<const 
     if (!value.ok()) {
       diagnostics->Add(entry->value->at, at, Message(value.status()));
     } else if (*value < table[i].least || *value > table[i].most) {
-      diagnostics->Add(
-          entry->value->at, at,
-          fmt::format("{} is outside {} to {}", *value, table[i].least, table[i].most));
+      diagnostics->Add(entry->value->at, at,
+                       fmt::format("{} is outside {} to {}", Printable(entry->value->text, 40),
+                                   Plain(table[i].least), Plain(table[i].most)));
     } else {
       *values[i] = *value;
     }
@@ -84,7 +92,7 @@ void ReadNumbers(const YamlNode& node, const std::string& path, std::span<const 
 // Index of the word, or none where it is not one of `words`, which is noted.
 std::optional<size_t> ReadWord(const YamlNode& node, const std::string& path,
                                std::span<const std::string_view> words, Diagnostics* diagnostics) {
-  const auto text = TextOf(node);
+  const auto text = WordOf(node, words);
   if (!text.ok()) {
     diagnostics->Add(node.at, path, Message(text.status()));
     return std::nullopt;
@@ -111,8 +119,11 @@ void ReadCards(const YamlNode& node, const std::string& path, Diagnostics* diagn
     return;
   }
   if (!node.IsList()) {
-    diagnostics->Add(node.at, path,
-                     fmt::format("{} where all or a list of cards is wanted", Describe(node)));
+    diagnostics->Add(
+        node.at, path,
+        fmt::format(
+            "{} where all or a list of cards is wanted{}", Describe(node),
+            node.IsScalar() ? fmt::format("; write all or [{}]", Printable(node.text, 60)) : ""));
     return;
   }
   if (node.items.empty())
@@ -121,6 +132,9 @@ void ReadCards(const YamlNode& node, const std::string& path, Diagnostics* diagn
   for (size_t i = 0; i < node.items.size() && !diagnostics->full(); ++i) {
     const std::string at = fmt::format("{}[{}]", path, i);
     const std::string name = ReadShortText(*node.items[i], at, diagnostics);
+    if (name == "all") {
+      diagnostics->Add(node.items[i]->at, at, "'all' stands alone; write `cards: all`");
+    }
     const auto found = BuiltinCards().FindByName(name);
     if (found.empty() && !name.empty()) {
       out->cards.push_back(name);
@@ -197,7 +211,8 @@ void ReadSelect(const YamlNode& node, const std::string& path, Diagnostics* diag
     if (!seconds.ok()) {
       diagnostics->Add(entry->value->at, JoinPath(path, "wait"), Message(seconds.status()));
     } else if (*seconds < 0 || *seconds > kMostWaitSeconds) {
-      diagnostics->Add(entry->value->at, JoinPath(path, "wait"), "is outside 0s to 168h");
+      diagnostics->Add(entry->value->at, JoinPath(path, "wait"),
+                       fmt::format("{} is outside 0s to 168h", Printable(entry->value->text, 40)));
     } else {
       out->wait_seconds = *seconds;
     }
@@ -215,7 +230,8 @@ std::string ReadShortText(const YamlNode& node, const std::string& path, Diagnos
                                    [](char c) { return static_cast<unsigned char>(c) < 0x20; });
   if (blank || control || text->size() > kMaxTextBytes) {
     diagnostics->Add(node.at, path,
-                     fmt::format("is no name; use 1 to {} bytes on one line", kMaxTextBytes));
+                     fmt::format("'{}' is no name; use 1 to {} bytes on one line",
+                                 Printable(*text, 40), kMaxTextBytes));
     return "";
   }
   return *text;

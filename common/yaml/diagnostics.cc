@@ -37,6 +37,11 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string JoinPath(const std::string& path, std::string_view key) {
+  if (key.empty()) key = "''";
+  return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+}
+
 Diagnostics::Diagnostics(std::string_view file_name) : file_name_(Printable(file_name, 200)) {}
 
 void Diagnostics::Add(Position at, std::string_view path, std::string_view what) {

@@ -14,6 +14,9 @@
 
 namespace assay {
 
+// "axes" and "model" as "axes.model"; an empty key is shown as ''.
+std::string JoinPath(const std::string& path, std::string_view key);
+
 // From 1; columns count bytes. Line 0: the file as a whole.
 struct Position {
   int line = 0;

@@ -47,9 +47,23 @@ std::optional<std::string> Unfolded(std::string_view text) {
   return std::string(text.substr(0, e)) + std::string(static_cast<size_t>(zeros), '0');
 }
 
+// "1e-2", "2.5E3".
+bool HasExponent(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() &&
+         text.find_first_of("eE") != std::string::npos;
+}
+
 std::string_view WithoutZeros(std::string_view digits) {
   const size_t first = digits.find_first_not_of('0');
   return first == std::string_view::npos ? std::string_view("0") : digits.substr(first);
+}
+
+// Digits with no leading zero but in "0" itself.
+bool IsPlainInteger(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return IsDigits(text) && (text.size() == 1 || text[0] != '0');
 }
 
 // Sentence for a scalar that is no number of the wanted form.
@@ -60,8 +74,16 @@ absl::Status NoNumber(const std::string& text, std::string_view wanted) {
   if (const auto unfolded = Unfolded(text)) {
     return Wrong(fmt::format("{} has an exponent; write {}", Shown(text), *unfolded));
   }
+  if (HasExponent(text)) return Wrong(fmt::format("{} has an exponent; write it out", Shown(text)));
   const std::string_view digits =
       std::string_view(text).substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
+  if (text.starts_with('+') && IsPlainInteger(digits)) {
+    return Wrong(fmt::format("{} has a sign; write {}", Shown(text), Printable(digits, 40)));
+  }
+  if (text.starts_with('.') && IsDigits(digits.substr(1))) {
+    return Wrong(
+        fmt::format("{} begins with a point; write 0{}", Shown(text), Printable(digits, 40)));
+  }
   if (IsDigits(digits) && digits.size() > 1 && digits[0] == '0') {
     return Wrong(fmt::format("{} has a leading zero, which some readers take for octal; write {}",
                              Shown(text), Printable(WithoutZeros(digits), 40)));
@@ -80,12 +102,6 @@ absl::Status NotPlainScalar(const YamlNode& node, std::string_view wanted) {
   return Wrong(fmt::format("{} where {} is wanted", Describe(node), wanted));
 }
 
-// Digits with no leading zero but in "0" itself.
-bool IsPlainInteger(std::string_view text) {
-  if (text.starts_with('-')) text.remove_prefix(1);
-  return IsDigits(text) && (text.size() == 1 || text[0] != '0');
-}
-
 absl::StatusOr<double> DecimalOf(std::string_view text, const std::string& whole,
                                  std::string_view wanted) {
   const size_t point = text.find('.');
@@ -95,7 +111,8 @@ absl::StatusOr<double> DecimalOf(std::string_view text, const std::string& whole
   if (!formed) return NoNumber(whole, wanted);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-    return Wrong(fmt::format("{} is too large", Shown(whole)));
+    const bool small = text.substr(0, point) == "0" || text.substr(0, point) == "-0";
+    return Wrong(fmt::format("{} is too {}", Shown(whole), small ? "small" : "large"));
   }
   return value;
 }
@@ -158,13 +175,25 @@ absl::StatusOr<double> DurationOf(const YamlNode& node) {
     if (!value.ok()) return value;
     return *value * unit.seconds;
   }
-  return Wrong(fmt::format("{} has no unit; write {}", Shown(node.text), kWanted));
+  const bool digit = !node.text.empty() && IsDigits(node.text.substr(node.text.size() - 1));
+  return Wrong(fmt::format("{} {}; write {}", Shown(node.text),
+                           digit ? "has no unit" : "ends with none of the units ms, s, m and h",
+                           kWanted));
 }
 
 absl::StatusOr<bool> FlagOf(const YamlNode& node) {
   if (node.IsScalar() && !node.quoted && node.text == "true") return true;
   if (node.IsScalar() && !node.quoted && node.text == "false") return false;
   return Wrong(fmt::format("{} where true or false is wanted", Describe(node)));
+}
+
+absl::StatusOr<std::string> WordOf(const YamlNode& node, std::span<const std::string_view> words) {
+  auto text = TextOf(node);
+  if (text.ok()) return text;
+  const bool flag = node.IsScalar();
+  return Wrong(fmt::format("{} {}; write one of {}", Describe(node),
+                           flag ? "is a yes/no word" : "where a word is wanted",
+                           fmt::join(words, ", ")));
 }
 
 absl::StatusOr<std::string> TextOf(const YamlNode& node) {

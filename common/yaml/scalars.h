@@ -4,7 +4,9 @@
 #define ASSAY_COMMON_YAML_SCALARS_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "common/yaml/yaml_tree.h"
@@ -23,6 +25,9 @@ absl::StatusOr<double> DurationOf(const YamlNode& node);
 absl::StatusOr<bool> FlagOf(const YamlNode& node);
 // Quoted or plain; plain yes/no words are refused, since other readers take them for flags.
 absl::StatusOr<std::string> TextOf(const YamlNode& node);
+// As TextOf, of a text that should be one of `words` (and is not looked up): what is no text names
+// them.
+absl::StatusOr<std::string> WordOf(const YamlNode& node, std::span<const std::string_view> words);
 
 // "a list", "a map", "nothing", "'064'": what the node is, for a message.
 std::string Describe(const YamlNode& node);

@@ -117,6 +117,11 @@ class TreeBuilder : public YAML::EventHandler {
     node->quoted = quoted;
     node->at = PositionOf(mark);
     node->text = text;
+    // Where nothing is written, yaml-cpp stands at whatever comes next.
+    if (kind == YamlNode::Kind::kNull && text.empty() && !frames_.empty() &&
+        frames_.back().has_key && node->at.line > frames_.back().key_at.line) {
+      node->at = frames_.back().key_at;
+    }
     if (anchor != 0) anchors_[anchor] = node;
     Put(mark, node);
   }
@@ -166,8 +171,8 @@ class TreeBuilder : public YAML::EventHandler {
     }
     frame.has_key = false;
     if (!frame.seen.insert(frame.key).second) {
-      const std::string path = Path().empty() ? frame.key : Path() + "." + frame.key;
-      diagnostics_->Add(frame.key_at, path, "this key is given twice; keep one of them");
+      diagnostics_->Add(frame.key_at, JoinPath(Path(), frame.key),
+                        "this key is given twice; keep one of them");
       return;
     }
     frame.node->entries.push_back({frame.key, frame.key_at, std::move(node)});
@@ -182,7 +187,7 @@ class TreeBuilder : public YAML::EventHandler {
     }
     Frame& frame = frames_.back();
     frame.has_key = true;
-    frame.key = node.text;
+    frame.key = node.IsNull() ? "null" : node.text;
     frame.key_at = mark.is_null() ? node.at : PositionOf(mark);
   }
 
@@ -193,7 +198,7 @@ class TreeBuilder : public YAML::EventHandler {
       if (frame.node->IsList()) {
         path += fmt::format("[{}]", frame.node->items.size());
       } else if (frame.has_key) {
-        path += path.empty() ? frame.key : "." + frame.key;
+        path = JoinPath(path, frame.key);
       }
     }
     return path;

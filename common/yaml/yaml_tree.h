@@ -21,7 +21,7 @@ struct YamlNode;
 using YamlPtr = std::shared_ptr<const YamlNode>;  // never null; an alias shares its anchor's node
 
 struct YamlEntry {
-  std::string key;
+  std::string key;  // "null" where the file has a null
   Position key_at;
   YamlPtr value;
 };

@@ -234,6 +234,34 @@ TEST(ChooseStack, SimulatedStacksAreForSimulatedDevicesOrByName) {
   EXPECT_EQ(ChooseStack(spec, device, "H200", both).stack, nullptr);
 }
 
+TEST(ChooseStack, SaysOfWhatIsInstalledWhyItDoesNotServe) {
+  Stack simulated = LibTorch("simulate", {});
+  simulated.simulated = true;
+  const std::vector<Stack> only = {simulated};
+  const std::vector<Stack> real = {LibTorch("libtorch-2.7.1", {})};
+  const auto why = [](const Spec& spec, const Device& device, const std::vector<Stack>& stacks) {
+    const StackChoice choice = ChooseStack(spec, device, "H200", stacks);
+    EXPECT_EQ(choice.infeasible->reason, reason::kStackMissing);
+    return choice.infeasible->message;
+  };
+  Spec named = Resnet("fp32");
+  named.stack = "libtorch-2.7.1";
+  Device card = Gpu(9, 0);
+  EXPECT_EQ(why(Resnet("fp32"), card, only),
+            "only simulated stacks are installed for H200; install a runner there, or name one of "
+            "them as stack for a rehearsal");
+  card.simulated = true;
+  EXPECT_EQ(why(named, card, real),
+            "H200 is a simulated card, which only simulated stacks serve, and libtorch-2.7.1 is a "
+            "real one; leave the stack out there");
+  EXPECT_EQ(why(Resnet("fp32"), card, real),
+            "H200 is a simulated card, and there is no simulated stack; install assay-simulate "
+            "there");
+  named.stack = "libtorch-3";
+  EXPECT_EQ(why(named, card, real),
+            "stack libtorch-3 is not installed for H200; install it there or take another");
+}
+
 TEST(ChooseStack, AStackThatCannotBeUsedIsNotChosen) {
   Stack broken = LibTorch("libtorch-2.11.0", {});
   broken.unusable_reason = "libcudart.so.13 is missing";

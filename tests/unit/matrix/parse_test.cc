@@ -1,4 +1,5 @@
 // The checker of the matrix file: each fault with its place, path and remedy.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,6 +9,8 @@
 
 namespace assay {
 namespace {
+
+using ::testing::StartsWith;
 
 TEST(ParseMatrix, ReadsTheExampleOfTheManual) {
   const Matrix matrix = Parsed(R"(
@@ -102,8 +105,8 @@ TEST(ParseMatrix, Case49NumbersThatReadersDisagreeOnAreRefused) {
   EXPECT_EQ(Refusal("axes: {model: resnet50, batch: mx}"),
             "m.yaml:1:32: axes.batch: 'mx' is not a number; did you mean 'max'?");
   EXPECT_EQ(Refusal("axes: {model: no}"),
-            "m.yaml:1:15: axes.model: 'no' is a yes/no word; put it in quotes if it is meant as "
-            "text");
+            "m.yaml:1:15: axes.model: 'no' is a yes/no word; write one of resnet50_v1, resnet50, "
+            "resnext101_32x4d, se_resnext101_32x4d, swin_l, fasterrcnn_resnet50_fpn, gpt2_medium");
 }
 
 TEST(ParseMatrix, WrongTypesAreNamed) {
@@ -133,15 +136,75 @@ TEST(ParseMatrix, NumbersOutsideTheirBoundsAreNamed) {
   EXPECT_EQ(Refusal("axes: {model: resnet50}\nrepeat: 0"),
             "m.yaml:2:9: repeat: 0 is outside 1 to 1000");
   EXPECT_EQ(Refusal("axes: {model: resnet50}\nstop: {confidence: 2}"),
-            "m.yaml:2:20: stop.confidence: 2 is outside 1e-06 to 1");
+            "m.yaml:2:20: stop.confidence: 2 is outside 0.000001 to 1");
   EXPECT_EQ(Refusal("axes: {model: resnet50}\nstop: {min_seconds: 90}"),
             "m.yaml:2:7: stop: max_seconds 60 is below min_seconds 90; raise it");
   EXPECT_EQ(Refusal("axes: {model: resnet50}\nlimits: {cell_seconds: 4}"),
-            "m.yaml:1:1: limits.cell_seconds: 4 is not above stop.min_seconds 5; raise it");
+            "m.yaml:2:9: limits.cell_seconds: 4 is not above stop.min_seconds 5; raise it");
   EXPECT_EQ(
       Refusal("axes: {model: resnet50}\nselect: {wait: 60}"),
       "m.yaml:2:16: select.wait: '60' has no unit; write a time with its unit, such as 500ms, "
       "60s, 5m or 1h");
+}
+
+TEST(ParseMatrix, KeysWithoutLettersAreShown) {
+  const std::string known = "unknown key; known: ";
+  EXPECT_THAT(Refusal("'': 1\naxes: {model: resnet50}"), StartsWith("m.yaml:1:1: '': " + known));
+  EXPECT_THAT(Refusal("~: 1\naxes: {model: resnet50}"), StartsWith("m.yaml:1:1: null: " + known));
+  EXPECT_THAT(Refusal("axes: {model: resnet50, '': 1}"), StartsWith("m.yaml:1:25: axes.'': "));
+  EXPECT_THAT(Refusal("axes: {model: resnet50}\nexclude: [{~: 1}]"),
+              StartsWith("m.yaml:2:12: exclude[0].null: "));
+  EXPECT_EQ(Refusal("'': 1\n'': 2\n"), "m.yaml:2:1: '': this key is given twice; keep one of them");
+  EXPECT_EQ(Refusal("matrices: {'': {axes: {model: resnet50}}}"),
+            "m.yaml:1:12: matrices.'': a block without a name; give it one");
+}
+
+TEST(ParseMatrix, AMisspeltKeyIsOneFault) {
+  EXPECT_EQ(Refusal("axis: {model: resnet50}"),
+            "m.yaml:1:1: axis: unknown key; did you mean 'axes'?");
+}
+
+TEST(ParseMatrix, NothingIsSoughtWhereItsKeyStands) {
+  EXPECT_EQ(Refusal("axes: {model: resnet50}\nstop:\nrepeat: 1\n"),
+            "m.yaml:2:1: stop: nothing where a map is wanted; write `key: value`");
+}
+
+TEST(ParseMatrix, NumbersOfAnOddFormAreShownAsWrittenWithWhatToWrite) {
+  const auto confidence = [](const std::string& text) {
+    const std::string refusal =
+        Refusal("axes: {model: resnet50}\nstop: {confidence: " + text + "}");
+    const std::string head = "m.yaml:2:20: stop.confidence: ";
+    EXPECT_THAT(refusal, StartsWith(head));
+    return refusal.substr(std::min(head.size(), refusal.size()));
+  };
+  const std::string zeros = "0." + std::string(400, '0');
+  EXPECT_EQ(confidence("0.0000000000000001"), "0.0000000000000001 is outside 0.000001 to 1");
+  EXPECT_EQ(confidence(zeros + "1"), "'" + zeros.substr(0, 60) + "...' is too small");
+  EXPECT_EQ(confidence("-0"), "-0 is outside 0.000001 to 1");
+  EXPECT_EQ(confidence("1e-2"), "'1e-2' has an exponent; write it out");
+  EXPECT_EQ(confidence(".01"), "'.01' begins with a point; write 0.01");
+  EXPECT_EQ(confidence("+1"), "'+1' has a sign; write 1");
+}
+
+TEST(ParseMatrix, WhatIsNoValueIsQuotedWithWhatIsWanted) {
+  const std::string axes = "axes: {model: resnet50}\n";
+  EXPECT_EQ(Refusal(axes + "select: {wait: -1s}"),
+            "m.yaml:2:16: select.wait: -1s is outside 0s to 168h");
+  EXPECT_EQ(Refusal(axes + "select: {wait: 1d}"),
+            "m.yaml:2:16: select.wait: '1d' ends with none of the units ms, s, m and h; write a "
+            "time with its unit, such as 500ms, 60s, 5m or 1h");
+  EXPECT_EQ(Refusal(axes + "select: {late: yes}"),
+            "m.yaml:2:16: select.late: 'yes' is a yes/no word; write one of include, ignore");
+  EXPECT_EQ(Refusal(axes + "select: {cards: RTX 3090}"),
+            "m.yaml:2:17: select.cards: 'RTX 3090' where all or a list of cards is wanted; write "
+            "all or [RTX 3090]");
+  EXPECT_EQ(Refusal(axes + "select: {cards: [all]}"),
+            "m.yaml:2:18: select.cards[0]: 'all' stands alone; write `cards: all`");
+  EXPECT_EQ(Refusal(axes + "name: ' '"),
+            "m.yaml:2:7: name: ' ' is no name; use 1 to 100 bytes on one line");
+  EXPECT_EQ(Refusal("axes: {model: resnet50, image: big}"),
+            "m.yaml:1:32: axes.image: 'big' is no image size; write HEIGHTxWIDTH, such as "
+            "800x1333, each side 1 to 65536");
 }
 
 TEST(ParseMatrix, ImagesAreSquaresOrHeightByWidth) {
