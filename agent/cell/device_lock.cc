@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "agent/cell/rank_result.h"
+#include "common/ids/ids.h"
 #include "common/status/status.h"
 
 namespace assay {
@@ -27,7 +28,7 @@ std::string DeviceLockDir() {
 }
 
 absl::StatusOr<DeviceLock> DeviceLock::Acquire(const std::string& dir, const std::string& uuid) {
-  if (!IsSafeAttemptId(uuid)) {
+  if (!IsSafeId(uuid)) {
     return absl::InvalidArgumentError(fmt::format("the device's UUID is no file name: {}", uuid));
   }
   // mkdir's mode is cut by the umask.

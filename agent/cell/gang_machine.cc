@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "agent/cell/rank_result.h"
+#include "common/ids/ids.h"
 
 namespace assay {
 namespace {
@@ -38,7 +39,7 @@ std::vector<GangAction> GangMachine::Step(const GangEvent& event, BootTime now) 
 // --- offers
 
 std::string GangMachine::FaultOf(const PrepareOrder& order) const {
-  if (!IsSafeAttemptId(order.attempt)) return "the attempt's id is not a ULID";
+  if (!IsSafeId(order.attempt)) return "the attempt's id is not a ULID";
   std::set<std::string> seen;
   size_t local = 0;
   for (const GangMember& member : order.members) {

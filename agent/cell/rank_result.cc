@@ -64,12 +64,6 @@ bool IsNoThroughput(Field field, const Record& fields) {
 
 }  // namespace
 
-bool IsSafeAttemptId(std::string_view id) {
-  return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
-  });
-}
-
 bool SameDevice(std::string_view said, std::string_view given) {
   constexpr std::string_view kPrefix = "GPU-";
   if (given.starts_with("MIG-")) return true;

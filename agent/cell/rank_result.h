@@ -13,9 +13,6 @@
 
 namespace assay {
 
-// True for what may be part of a file name: 1 to 64 of A-Z a-z 0-9 - _.
-bool IsSafeAttemptId(std::string_view id);
-
 // "GPU-8a.." and "8A.." are one device. An empty `said` is a CPU alone; a slice, whose UUID CUDA
 // and NVML spell differently, is any.
 bool SameDevice(std::string_view said, std::string_view given);

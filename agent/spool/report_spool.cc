@@ -52,13 +52,6 @@ std::optional<std::string> ReadWhole(const fs::path& path) {
 
 }  // namespace
 
-bool IsSafeId(std::string_view id) {
-  return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' ||
-           c == '_';
-  });
-}
-
 absl::StatusOr<ReportSpool> ReportSpool::Open(const std::string& dir) {
   ASSAY_RETURN_IF_ERROR(CreateStateDir(dir));
   ReportSpool spool(dir);

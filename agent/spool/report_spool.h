@@ -18,9 +18,6 @@
 
 namespace assay {
 
-// True for what may be part of a file name here: 1 to 64 of A-Z a-z 0-9 - _. Ids come from a peer.
-bool IsSafeId(std::string_view id);
-
 class ReportSpool {
  public:
   // Creates `dir` (0700) where it is missing and reads back what is there. A file that is cut,

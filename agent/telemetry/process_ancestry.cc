@@ -5,7 +5,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <fstream>
-#include <sstream>
+#include <optional>
 
 namespace assay {
 namespace {
@@ -44,17 +44,6 @@ Ancestry AncestryOf(const std::string& proc_root, int64_t pid, int64_t ancestor)
     parent = ParentOf(proc_root, *parent);
   }
   return Ancestry::kForeign;
-}
-
-std::optional<uint64_t> PeakResidentBytes(const std::string& proc_root, int64_t pid) {
-  const auto text = ReadSmallFile(fmt::format("{}/{}/status", proc_root, pid));
-  if (!text) return std::nullopt;
-  std::istringstream lines(*text);
-  for (std::string line; std::getline(lines, line);) {
-    uint64_t kib = 0;
-    if (std::sscanf(line.c_str(), "VmHWM: %" SCNu64 " kB", &kib) == 1) return kib * 1024;
-  }
-  return std::nullopt;
 }
 
 }  // namespace assay

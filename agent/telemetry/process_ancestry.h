@@ -3,7 +3,6 @@
 #define ASSAY_AGENT_TELEMETRY_PROCESS_ANCESTRY_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 namespace assay {
@@ -15,9 +14,6 @@ enum class Ancestry {
 };
 
 Ancestry AncestryOf(const std::string& proc_root, int64_t pid, int64_t ancestor);
-
-// Peak resident size, VmHWM of /proc/PID/status; nullopt where it cannot be read.
-std::optional<uint64_t> PeakResidentBytes(const std::string& proc_root, int64_t pid);
 
 }  // namespace assay
 

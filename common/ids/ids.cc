@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 #include <sys/random.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -55,6 +56,13 @@ std::string NewUlid(WallTime wall) {
 bool IsUlid(std::string_view text) {
   return text.size() == 26 && text[0] <= '7' &&
          text.find_first_not_of(kAlphabet) == std::string_view::npos;
+}
+
+bool IsSafeId(std::string_view id) {
+  return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' ||
+           c == '_';
+  });
 }
 
 std::string Sha256Hex(std::string_view bytes) {

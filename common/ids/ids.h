@@ -18,6 +18,9 @@ std::string NewUlid(WallTime wall);
 // True for 26 characters of the alphabet that encode at most 128 bits.
 bool IsUlid(std::string_view text);
 
+// True for what may be part of a file name: 1 to 64 of A-Z a-z 0-9 - _. Ids come from peers.
+bool IsSafeId(std::string_view id);
+
 // 64 lower-case hex digits.
 std::string Sha256Hex(std::string_view bytes);
 

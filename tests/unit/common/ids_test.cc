@@ -17,6 +17,18 @@ TEST(Ulid, HasTheTimeInFront) {
   EXPECT_EQ(NewUlid(wall).substr(0, 10), "01ARYZ6S41");
 }
 
+TEST(SafeId, IsAWordThatLeadsNowhereAsAFileName) {
+  for (const std::string& id :
+       {std::string(), std::string("."), std::string("a/b"), std::string("a b"),
+        std::string("\xC3\xA4"), std::string("a\0", 2), std::string(65, 'a')}) {
+    EXPECT_FALSE(IsSafeId(id)) << id;
+  }
+  for (const std::string& id :
+       {std::string("01J8ZC3V9Q5R7S9T1V3X5Z7A9B"), std::string("GPU-0_a"), std::string(64, 'a')}) {
+    EXPECT_TRUE(IsSafeId(id)) << id;
+  }
+}
+
 TEST(Ulid, SortsByTime) {
   const WallTime wall{std::chrono::milliseconds(1767225600000)};
   EXPECT_LT(NewUlid(wall), NewUlid(wall + std::chrono::milliseconds(1)));

@@ -72,7 +72,6 @@ class ProcFolder : public testing::Test {
     const auto dir = root_ / std::to_string(pid);
     std::filesystem::create_directories(dir);
     std::ofstream(dir / "stat") << pid << " (" << name << ") S " << parent << " 1 1";
-    std::ofstream(dir / "status") << "Name:\tx\nVmHWM:\t  2048 kB\nVmRSS:\t 1 kB\n";
   }
   const std::filesystem::path root_ =
       std::filesystem::path(testing::TempDir()) / ("proc_" + std::to_string(getpid()));
@@ -87,12 +86,6 @@ TEST_F(ProcFolder, AncestryFollowsParentsWhateverANameHolds) {
   EXPECT_EQ(AncestryOf(root_, 10, 10), Ancestry::kOurs);
   EXPECT_EQ(AncestryOf(root_, 40, 10), Ancestry::kForeign);
   EXPECT_EQ(AncestryOf(root_, 77, 10), Ancestry::kUnseen);
-}
-
-TEST_F(ProcFolder, PeakResidentBytesIsVmHwm) {
-  Process(10, 5, "agent");
-  EXPECT_EQ(PeakResidentBytes(root_, 10), 2048u * 1024);
-  EXPECT_FALSE(PeakResidentBytes(root_, 11));
 }
 
 }  // namespace
