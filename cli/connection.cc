@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 
 #include "cli/grpc_control.h"
 #include "common/net/state_dir.h"
+#include "common/net/state_files.h"
 #include "common/status/status.h"
 
 namespace assay::cli {
@@ -41,6 +43,13 @@ std::string EndText(int status) {
 }
 
 std::string WithLog(std::string sentence, const std::string& state_dir, int64_t offset) {
+  // Where it is so full that the log cannot say it either.
+  constexpr uint64_t kRoomBytes = uint64_t{64} << 10;
+  struct statvfs disk = {};
+  if (statvfs(state_dir.c_str(), &disk) == 0 &&
+      uint64_t{disk.f_bavail} * uint64_t{disk.f_frsize} < kRoomBytes) {
+    sentence += fmt::format("; the disk of {} is full: free some space", state_dir);
+  }
   const std::string tail = LogTail(state_dir, offset);
   if (tail.empty()) return sentence + fmt::format("; its log is {}/coordinator.log", state_dir);
   return sentence + fmt::format("; the end of {}/coordinator.log:\n{}", state_dir, tail);
@@ -121,6 +130,7 @@ absl::StatusOr<std::unique_ptr<Control>> Connection::ConnectLocal() {
                                 options_.state_dir, end_text.empty() ? "ended" : end_text),
                     options_.state_dir, log_offset));
       }
+      ASSAY_RETURN_IF_ERROR(CheckStateFiles(options_.state_dir));
       ASSAY_ASSIGN_OR_RETURN(started, ports_.start(options_.state_dir));
       log_offset = started->log_offset;
       ++starts;

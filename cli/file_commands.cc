@@ -15,6 +15,7 @@
 #include "cli/stack_environment.h"
 #include "common/net/sibling.h"
 #include "common/status/status.h"
+#include "common/text/number_format.h"
 
 namespace assay::cli {
 namespace {
@@ -194,9 +195,9 @@ int MergeCommand(CommandContext& context) {
     if (!merged.ok()) return FailCommand(context, merged.status());
     std::string runs;
     for (const std::string& run : merged->runs) runs += " " + Printable(run);
-    context.output.Out(fmt::format("{}: run{}, {} attempts new, {} known before\n", Printable(path),
-                                   runs.empty() ? " none" : runs, merged->attempts_new,
-                                   merged->attempts_known));
+    context.output.Out(fmt::format(
+        "{}: run{}, {} new, {} known before\n", Printable(path), runs.empty() ? " none" : runs,
+        Counted(merged->attempts_new, "attempt"), merged->attempts_known));
   }
   return kExitOk;
 }

@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,12 +27,13 @@
 #include "common/net/address.h"
 #include "common/net/sibling.h"
 #include "common/net/state_dir.h"
+#include "common/net/state_files.h"
 #include "common/status/status.h"
 #include "common/version.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/local_agent.h"
 #include "coordinator/options.h"
-#include "coordinator/store/sqlite_store.h"
+#include "coordinator/store/full_store.h"
 
 namespace assay {
 namespace {
@@ -72,12 +74,22 @@ bool IsBusy(const Coordinator& coordinator) {
   return coordinator.HasUnfinishedRuns() || coordinator.control().calls() > 0;
 }
 
+enum class Readiness { kReady, kWaits, kLeaves };
+
+// Room for some commits and what stands beside the store.
+bool HasRoom(const std::string& dir) {
+  constexpr uint64_t kRoomBytes = uint64_t{1} << 20;
+  struct statvfs info = {};
+  return statvfs(dir.c_str(), &info) == 0 &&
+         uint64_t{info.f_bavail} * uint64_t{info.f_frsize} >= kRoomBytes;
+}
+
 // Returns the exit code. An idle coordinator sleeps until the idle exit could come. `ready` is
-// tried again now and then until it says true.
+// asked again now and then until it is; one that leaves does so when nobody is served.
 int WaitForEnd(const Wakes& wakes, const Coordinator& coordinator, const Clock& clock,
-               double idle_exit_seconds, const std::function<bool()>& ready) {
+               double idle_exit_seconds, const std::function<Readiness()>& ready) {
   constexpr int kTryAgainMs = 2'000;
-  bool is_ready = ready();
+  Readiness readiness = ready();
   const auto idle_exit =
       std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(idle_exit_seconds));
   // How long a busy coordinator sleeps between two looks: the idle exit is late by no more.
@@ -100,8 +112,14 @@ int WaitForEnd(const Wakes& wakes, const Coordinator& coordinator, const Clock& 
       const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left);
       timeout_ms = static_cast<int>(std::min<int64_t>(ms.count(), 60'000));
     }
-    if (!is_ready) is_ready = ready();
-    if (!is_ready) timeout_ms = timeout_ms < 0 ? kTryAgainMs : std::min(timeout_ms, kTryAgainMs);
+    if (readiness != Readiness::kReady) {
+      readiness = ready();
+      if (readiness == Readiness::kLeaves && coordinator.control().calls() == 0) {
+        spdlog::info("there is room again: leaving");
+        return kExitOk;
+      }
+      timeout_ms = timeout_ms < 0 ? kTryAgainMs : std::min(timeout_ms, kTryAgainMs);
+    }
     pollfd entries[2] = {{wakes.signals, POLLIN, 0}, {wakes.halt, POLLIN, 0}};
     if (poll(entries, 2, timeout_ms) < 0 && errno != EINTR) return kExitStoreFailed;
     if (entries[1].revents != 0) return kExitStoreFailed;
@@ -178,13 +196,14 @@ absl::StatusOr<int> Run(const CoordinatorOptions& options) {
   RaiseDescriptorLimit();
   ASSAY_ASSIGN_OR_RETURN(const Wakes wakes, OpenWakes());
   ASSAY_RETURN_IF_ERROR(CreateStateDir(options.state));
+  ASSAY_RETURN_IF_ERROR(CheckStateFiles(options.state));
   ASSAY_ASSIGN_OR_RETURN(const StateLock lock, StateLock::Acquire(options.state));
   ASSAY_ASSIGN_OR_RETURN(Address address, AddressOf(options));
   ASSAY_RETURN_IF_ERROR(CheckSecurity(options, address));
   const SystemClock clock;
   const std::string file = options.state + "/results.db";
-  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store, SqliteStore::Open(file));
-  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<SqliteReader> reader, SqliteReader::Open(file));
+  ASSAY_ASSIGN_OR_RETURN(OpenedStore opened, OpenStore(file));
+  const absl::Status full = opened.full;
   const auto on_halt = [halt = wakes.halt](const std::string& why) {
     Say(why);
     const uint64_t one = 1;
@@ -192,14 +211,14 @@ absl::StatusOr<int> Run(const CoordinatorOptions& options) {
   };
   ASSAY_ASSIGN_OR_RETURN(
       std::unique_ptr<Coordinator> coordinator,
-      Coordinator::Start({clock, std::move(store), std::move(reader), TimesOf(options),
-                          options.state, on_halt, options.transport},
+      Coordinator::Start({clock, std::move(opened.store), std::move(opened.reader),
+                          TimesOf(options), options.state, on_halt, options.transport},
                          std::move(address)));
   std::unique_ptr<LocalAgent> agent;
   const auto make_ready = [&]() -> absl::Status {
     ASSAY_RETURN_IF_ERROR(
         WriteEndpoint(options.state, {coordinator->address().ToString(), getpid(), kVersion}));
-    if (options.local && agent == nullptr) {
+    if (options.local && agent == nullptr && full.ok()) {
       ASSAY_ASSIGN_OR_RETURN(agent, StartAgent(options, coordinator->address()));
     }
     return absl::OkStatus();
@@ -209,11 +228,16 @@ absl::StatusOr<int> Run(const CoordinatorOptions& options) {
   // agent's Hello would be a commit that fails, so it is started when there is room.
   const bool waits = absl::IsResourceExhausted(status) && options.listen.empty();
   if (!status.ok() && !waits) return status;
-  if (waits) spdlog::warn("{}; until there is room results can be read only", Message(status));
+  if (waits || !full.ok()) {
+    spdlog::warn("{}; until there is room results can be read only",
+                 Message(full.ok() ? status : full));
+  }
   spdlog::info("assay-coordinator {} listens on {}", kVersion, coordinator->address().ToString());
   const int code = WaitForEnd(wakes, *coordinator, clock, options.idle_exit_seconds, [&] {
     if (!status.ok()) status = make_ready();
-    return status.ok();
+    if (full.ok()) return status.ok() ? Readiness::kReady : Readiness::kWaits;
+    // The next coordinator has a whole store again.
+    return HasRoom(options.state) ? Readiness::kLeaves : Readiness::kWaits;
   });
   RemoveEndpoint(options.state, getpid());
   // While the server still takes its last reports.

@@ -1,6 +1,8 @@
 #include "common/config/settings.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -10,6 +12,7 @@
 #include <utility>
 
 #include "common/net/state_dir.h"
+#include "common/net/state_files.h"
 #include "common/status/status.h"
 #include "common/yaml/scalars.h"
 #include "common/yaml/yaml_tree.h"
@@ -183,9 +186,18 @@ absl::Status Settings::Resolve(bool with_file) {
 }
 
 absl::Status Settings::TakeFile(const std::string& path, bool is_default) {
+  if (is_default) {
+    // Nobody named it: a pipe there must not be waited for.
+    ASSAY_RETURN_IF_ERROR(CheckIsFile(path));
+    // What is wrong with the folder is told by whoever needs it.
+    if (faccessat(AT_FDCWD, path.c_str(), F_OK, AT_EACCESS) != 0) return absl::OkStatus();
+  }
   const auto text = ReadTextFile(path, kMostConfigBytes);
-  // What else is wrong with the folder is told by whoever needs it.
-  if (!text.ok() && is_default && !absl::IsInvalidArgument(text.status())) return absl::OkStatus();
+  if (absl::IsPermissionDenied(text.status())) {
+    return absl::FailedPreconditionError(
+        Message(text.status()) +
+        "; give this user the right to read it, or name another file with --config");
+  }
   ASSAY_RETURN_IF_ERROR(text.status());
   file_ = path;
   if (text->find_first_not_of(" \t\r\n") == std::string::npos) return absl::OkStatus();
@@ -205,7 +217,8 @@ absl::Status Settings::TakeFile(const std::string& path, bool is_default) {
   for (const YamlEntry& entry : root->entries) {
     const Info* info = InfoOf(entry.key);
     if (info == nullptr) {
-      faults.Add(entry.key_at, entry.key, "unknown key" + Suggestion(entry.key, known));
+      faults.Add(entry.key_at, JoinPath("", entry.key),
+                 "unknown key" + Suggestion(entry.key, known));
       continue;
     }
     if (is_default && info->name == "state") {

@@ -15,6 +15,7 @@
 
 #include "common/ids/ids.h"
 #include "common/net/address.h"
+#include "common/net/state_files.h"
 #include "common/status/status.h"
 
 namespace assay {
@@ -137,6 +138,7 @@ absl::StatusOr<std::string> LocalSocketPath(const std::string& state_dir) {
 
 absl::StatusOr<StateLock> StateLock::Acquire(const std::string& state_dir) {
   const std::string path = state_dir + "/lock";
+  ASSAY_RETURN_IF_ERROR(CheckIsFile(path, Links::kRefuse));
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return ErrnoStatus(errno, fmt::format("cannot open {}", path));
   StateLock lock(fd);

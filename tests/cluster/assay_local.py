@@ -36,6 +36,14 @@ axes:
 repeat: 2
 stop: {confidence: 0.01, min_seconds: 0.05, max_seconds: 0.2}
 """
+# One cell for each of two batches; a runner that says nothing is given up soon.
+TWO_CELLS = """
+name: small
+axes: {model: resnet50, precision: amp-fp16, batch: [32, 64]}
+repeat: 1
+stop: {confidence: 0.01, min_seconds: 0.05, max_seconds: 0.2}
+limits: {cell_seconds: 300, no_step_seconds: 10}
+"""
 # CTest's code of a test that could not run (SKIP_RETURN_CODE).
 SKIPPED = 77
 

@@ -9,22 +9,16 @@ import json
 import os
 import pathlib
 import resource
+import socket
 import sqlite3
 import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
-from assay_local import local, main, sanitized, wait_for  # noqa: E402
+from assay_local import TWO_CELLS, local, main, sanitized, wait_for  # noqa: E402
 
 
-SMALL = """
-name: small
-axes: {model: resnet50, precision: amp-fp16, batch: [32, 64]}
-repeat: 1
-stop: {confidence: 0.01, min_seconds: 0.05, max_seconds: 0.2}
-limits: {cell_seconds: 60, no_step_seconds: 10}
-"""
 
 
 def one_line(test, done, code, *parts):
@@ -87,16 +81,46 @@ class StateDirectories(unittest.TestCase):
             with self.subTest(bad[:8]), local() as t:
                 t.state.mkdir(mode=0o700)
                 (t.state / "results.db").write_bytes(bad)
-                done = t.assay("run", t.matrix(SMALL))
-                self.assertEqual(done.returncode, 3, done.stderr)
+                done = t.assay("run", t.matrix(TWO_CELLS))
+                if bad.startswith(b"garbage"):
+                    one_line(self, done, 2, "move the file away")
+                else:
+                    # Only SQLite finds out, in the coordinator: the end of its log is told.
+                    self.assertEqual(done.returncode, 3, done.stderr)
+                    self.assertIn("move the file away", done.stderr)
                 self.assertIn("results.db", done.stderr)
-                self.assertIn("move the file away", done.stderr)
                 self.assertEqual((t.state / "results.db").read_bytes(), bad)
                 self.assertEqual(t.processes(), [])
 
+    def test_what_is_no_file_is_one_line_with_place_and_remedy(self):
+        def folder(path):
+            path.mkdir()
+
+        def listener(path):
+            with socket.socket(socket.AF_UNIX) as server:
+                server.bind(str(path))
+
+        def nowhere(path):
+            path.symlink_to("/nowhere/at/all")
+
+        names = ("lock", "endpoint.json", "results.db", "results.db-wal", "coordinator.log",
+                 "config.yaml")
+        for name in names:
+            for make in (folder, listener, os.mkfifo, nowhere):
+                with self.subTest(name=name, make=make.__name__), local() as t:
+                    t.state.mkdir(mode=0o700)
+                    path = t.state / name
+                    make(path)
+                    for words in (("ls",), ("run", t.matrix(TWO_CELLS), "--quiet")):
+                        one_line(self, t.assay(*words, timeout=20), 2, f"{path} is a ",
+                                 "move it away")
+                    done = subprocess.run([t.bin / "assay-coordinator", "--local"], timeout=20,
+                                          capture_output=True, text=True, env=t.env)
+                    one_line(self, done, 2, f"{path} is a ", "move it away")
+
     def test_store_of_a_newer_version_is_left_alone(self):
         with local() as t:
-            t.assay("run", t.matrix(SMALL), "--quiet", check=0)
+            t.assay("run", t.matrix(TWO_CELLS), "--quiet", check=0)
             t.kill("assay-coordinator", 15)
             wait_for(lambda: not t.processes(), 20, "no process left")
             store = sqlite3.connect(t.state / "results.db")
@@ -121,12 +145,12 @@ class StateDirectories(unittest.TestCase):
                     (t.state / "endpoint.json").write_text(text)
                     self.assertEqual(t.assay("ls", check=0).stdout, "")
                     wait_for(lambda: not t.processes("assay-coordinator"), 30, "idle exit")
-            t.assay("run", t.matrix(SMALL), "--quiet", check=0)
+            t.assay("run", t.matrix(TWO_CELLS), "--quiet", check=0)
 
     def test_state_that_cannot_be_written_is_exit_2(self):
         with local() as t:
             for state in ("/proc/assay", "/dev/null/state"):
-                for words in (("ls",), ("run", t.matrix(SMALL))):
+                for words in (("ls",), ("run", t.matrix(TWO_CELLS))):
                     one_line(self, t.assay("--state", state, *words), 2, "cannot create")
                 for program in (("assay-coordinator", "--local"),
                                 ("assay-agent", "--coordinator", "unix:/x")):
@@ -149,7 +173,7 @@ class StateDirectories(unittest.TestCase):
             try:
                 t.state = small / "state"
                 t.env["ASSAY_STATE"] = str(t.state)
-                t.assay("run", t.matrix(SMALL), "--quiet", check=0)
+                t.assay("run", t.matrix(TWO_CELLS), "--quiet", check=0)
                 before = t.results()
                 first = json.loads(t.assay("ls", "--format", "json", check=0).stdout)["runs"][0]["id"]
                 with open(small / "fill", "wb", buffering=0) as fill:
@@ -163,15 +187,11 @@ class StateDirectories(unittest.TestCase):
                 self.assertIn(full.returncode, (1, 2, 3), (full.stdout, full.stderr))
                 self.assertRegex(full.stderr, "(?i)no space|full")
                 # A coordinator that starts now may not be able to say where it listens, and is
-                # found; or the store has no room for the index of its log, and that is said.
+                # found; and the store has no room for the index of its log, and does without.
                 t.kill("assay-coordinator", 15)
                 wait_for(lambda: not t.processes("assay-coordinator"), 30, "no coordinator left")
-                read = t.assay("results", first, "--format", "json")
-                if read.returncode == 0:
-                    self.assertEqual(json.loads(read.stdout), before)
-                else:
-                    self.assertEqual(read.returncode, 3, (read.stdout, read.stderr))
-                    self.assertIn("is the disk full? free some space", read.stderr)
+                read = t.assay("results", first, "--format", "json", check=0)
+                self.assertEqual(json.loads(read.stdout), before)
                 (small / "fill").unlink()
                 t.kill("assay-coordinator", 15)
                 wait_for(lambda: not t.processes(), 30, "no process left")
@@ -188,7 +208,7 @@ class StateDirectories(unittest.TestCase):
 class Files(unittest.TestCase):
     def test_foreign_and_changed_files_are_not_merged(self):
         with local() as t:
-            t.assay("run", t.matrix(SMALL), "--quiet", check=0)
+            t.assay("run", t.matrix(TWO_CELLS), "--quiet", check=0)
             good = t.dir / "good.assay"
             t.assay("export", "last", "-o", good, check=0)
             lines = good.read_text().splitlines(True)
@@ -228,7 +248,7 @@ class AgentThatCannotStart(unittest.TestCase):
         with local() as t:
             t.state.mkdir(mode=0o700)
             (t.state / "agent").write_text("no folder")
-            done = t.assay("run", t.matrix(SMALL), timeout=120)
+            done = t.assay("run", t.matrix(TWO_CELLS), timeout=120)
             self.assertEqual(done.returncode, 3, done.stderr)
             lines = done.stderr.strip().splitlines()
             self.assertIn("nothing was measured: no agent", lines[-1])
@@ -241,7 +261,7 @@ class Runners(unittest.TestCase):
         for action, outcome in (("huge_line", "fail"), ("flood", "ok"), ("garbage", "fail"),
                                 ("close_records", "fail")):
             with self.subTest(action), local(f"batch=64:{action}") as t:
-                done = t.assay("run", t.matrix(SMALL))
+                done = t.assay("run", t.matrix(TWO_CELLS))
                 self.assertEqual(done.returncode, 0 if outcome == "ok" else 1, done.stderr)
                 rows = {r["batch"]: r for r in t.results()}
                 self.assertEqual((rows[32]["outcome"], rows[64]["outcome"]), ("ok", outcome))

@@ -14,15 +14,9 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
-from assay_local import FIXTURES, ONE_CARD, ROOT, local, main, wait_for  # noqa: E402
+from assay_local import FIXTURES, ONE_CARD, ROOT, TWO_CELLS, local, main, wait_for  # noqa: E402
 
 
-SMALL = """
-name: small
-axes: {model: resnet50, precision: amp-fp16, batch: [32, 64]}
-repeat: 1
-stop: {confidence: 0.01, min_seconds: 0.05, max_seconds: 0.2}
-"""
 PLAN = ("key index card stack model mode precision batch lane layout accumulate scaling image gpus "
         "nodes repeat feasible reason").split()
 RESULTS = PLAN + """cell target outcome message verdict marks throughput unit ci95_ratio step_p50_ms
@@ -37,7 +31,7 @@ RESULTS = PLAN + """cell target outcome message verdict marks throughput unit ci
 class Fields(unittest.TestCase):
     def test_plan_has_exactly_its_fields_in_order(self):
         with local() as t:
-            matrix = t.matrix(SMALL)
+            matrix = t.matrix(TWO_CELLS)
             for more in ((), ("--cards", "RTX 3090,RTX 2080 Ti")):
                 rows = json.loads(
                     t.assay("plan", matrix, "--format", "json", *more, check=0).stdout)
@@ -53,7 +47,7 @@ class Fields(unittest.TestCase):
         schema = json.loads((ROOT / "docs" / "results.schema.json").read_text())
         properties = schema["items"]["properties"]
         with local() as t:
-            t.assay("run", t.matrix(SMALL), "--quiet", check=0)
+            t.assay("run", t.matrix(TWO_CELLS), "--quiet", check=0)
             rows = t.results()
             self.assertEqual(list(rows[0])[:len(PLAN)], PLAN)
             self.assertEqual([name for name in RESULTS if name not in rows[0]], [])
@@ -66,7 +60,7 @@ class Fields(unittest.TestCase):
     def test_memory_is_three_columns(self):
         # Case 3, as far as it needs no GPU: not known is null, never a figure of another kind.
         with local() as t:
-            t.assay("run", t.matrix(SMALL), "--quiet", check=0)
+            t.assay("run", t.matrix(TWO_CELLS), "--quiet", check=0)
             for row in t.results():
                 self.assertLessEqual(row["allocated_peak_bytes"] or 0,
                                      row["reserved_peak_bytes"] or 1 << 62)
@@ -77,7 +71,7 @@ class Fields(unittest.TestCase):
     def test_output_is_the_same_in_any_locale_and_zone(self):
         # Case 55 and CSV.
         with local() as t:
-            t.assay("run", t.matrix(SMALL), "--quiet", check=0)
+            t.assay("run", t.matrix(TWO_CELLS), "--quiet", check=0)
             for words in (("results", "last", "--format", "csv"), ("ls",), ("show", "last", "1")):
                 usual = t.assay(*words, check=0).stdout
                 for other in ({"TZ": "Asia/Kathmandu", "LC_ALL": "de_DE.UTF-8"},
@@ -136,9 +130,16 @@ class Examples(unittest.TestCase):
 
 
 class Ends(unittest.TestCase):
+    def test_merge_counts_one_attempt_as_one(self):
+        with local() as t, local() as u:
+            t.assay("run", t.matrix(TWO_CELLS.replace("[32, 64]", "32")), "--quiet", check=0)
+            t.assay("export", "last", "-o", t.dir / "one.assay", check=0)
+            for said in ("1 attempt new, 0 known before", "0 attempts new, 1 known before"):
+                self.assertIn(said, u.assay("merge", t.dir / "one.assay", check=0).stdout)
+
     def test_nothing_ok_is_exit_3_with_the_error_last(self):
         with local("default:crash") as t:
-            done = t.assay("run", t.matrix(SMALL), "--quiet")
+            done = t.assay("run", t.matrix(TWO_CELLS), "--quiet")
             self.assertEqual(done.returncode, 3, (done.stdout, done.stderr))
             self.assertTrue(done.stderr.splitlines()[-1].startswith("assay: "), done.stderr)
 
@@ -156,7 +157,7 @@ class Ends(unittest.TestCase):
 
     def test_no_escape_sequence_where_it_is_no_terminal(self):
         with local("batch=64:crash") as t:
-            done = t.assay("run", t.matrix(SMALL))
+            done = t.assay("run", t.matrix(TWO_CELLS))
             for words in (("ls",), ("show", "last"), ("results", "last"), ("agents",)):
                 self.assertNotIn("\x1b", t.assay(*words, check=0).stdout)
             self.assertNotIn("\x1b", done.stdout + done.stderr)
@@ -193,7 +194,7 @@ class Settings(unittest.TestCase):
             t.state.mkdir(mode=0o700)
             t.env.pop("ASSAY_DEVICES")
             (t.state / "config.yaml").write_text(f"node: attic\ndevices: {ONE_CARD}\n")
-            t.assay("run", t.matrix(SMALL), "--quiet", check=0)
+            t.assay("run", t.matrix(TWO_CELLS), "--quiet", check=0)
             self.assertEqual({r["node"] for r in t.results()}, {"attic"})
 
     def test_fault_of_the_file_is_a_line_with_its_place_in_each_program(self):
@@ -214,13 +215,13 @@ class Settings(unittest.TestCase):
 class Neighbours(unittest.TestCase):
     def test_gpu_of_another_coordinator_is_waited_for_with_a_sentence(self):
         # Case 10: two coordinators of one machine, one card.
-        long = SMALL.replace("max_seconds: 0.2", "max_seconds: 60").replace(
+        long = TWO_CELLS.replace("max_seconds: 0.2", "max_seconds: 60").replace(
             "min_seconds: 0.05", "min_seconds: 60")
         with local("default:realtime=1") as t, local() as u:
             u.env["ASSAY_LOCK_DIR"] = t.env["ASSAY_LOCK_DIR"]
             first = t.assay("run", t.matrix(long), "--detach", check=0).stdout.split()[1]
             wait_for(t.runners, 30, "a runner of the first")
-            second = u.start("run", u.matrix(SMALL))
+            second = u.start("run", u.matrix(TWO_CELLS))
             said = []
             deadline = time.monotonic() + 60
             while time.monotonic() < deadline and not any("gpu_busy" in line for line in said):

@@ -14,6 +14,7 @@
 #include "common/net/address.h"
 #include "common/net/backoff.h"
 #include "common/net/state_dir.h"
+#include "common/net/state_files.h"
 
 namespace assay {
 namespace {
@@ -125,6 +126,80 @@ TEST_F(StateDirTest, BrokenEndpointFileIsDataLoss) {
     std::ofstream(dir_ + "/endpoint.json") << text;
     EXPECT_EQ(ReadEndpoint(dir_).status().code(), absl::StatusCode::kDataLoss) << text.substr(0, 9);
   }
+}
+
+constexpr const char* kStateFiles[] = {"lock",           "endpoint.json",  "results.db",
+                                       "results.db-wal", "results.db-shm", "coordinator.log"};
+
+TEST_F(StateDirTest, FilesOfItThatAreThereOrMissingAreFine) {
+  EXPECT_TRUE(CheckStateFiles(dir_).ok());
+  for (const std::string name : kStateFiles) std::ofstream(dir_ + "/" + name);
+  EXPECT_TRUE(CheckStateFiles(dir_).ok());
+  std::ofstream(dir_ + "/results.db") << std::string("SQLite format 3\0 and so on", 26);
+  EXPECT_TRUE(CheckStateFiles(dir_).ok());
+}
+
+TEST_F(StateDirTest, WhatIsNoFileIsNamedWithWhatToDo) {
+  for (const std::string name : kStateFiles) {
+    const std::string path = dir_ + "/" + name;
+    const auto refused = [&](const char* what) {
+      const absl::Status status = CheckStateFiles(dir_);
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+      EXPECT_THAT(status.ToString(), HasSubstr(path + " is " + what));
+      EXPECT_THAT(status.ToString(), HasSubstr("move it away"));
+      std::filesystem::remove(path);
+    };
+    std::filesystem::create_directory(path);
+    refused("a folder");
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    refused("a pipe");
+    std::filesystem::create_symlink("/nowhere", path);
+    refused("a link");
+    std::filesystem::create_symlink("/dev/null", path);
+    refused(name == "lock" || name == "endpoint.json" ? "a link" : "a device");
+  }
+}
+
+TEST_F(StateDirTest, AStoreOnAnotherDiskMayBeALink) {
+  std::ofstream(dir_ + "/elsewhere");
+  std::filesystem::create_symlink(dir_ + "/elsewhere", dir_ + "/results.db");
+  EXPECT_TRUE(CheckStateFiles(dir_).ok());
+}
+
+TEST_F(StateDirTest, AFileOfAnotherKindIsNoStore) {
+  for (const char* text : {"x", "GIF89a and more than sixteen bytes", "SQLite format 2."}) {
+    std::ofstream(dir_ + "/results.db") << text;
+    EXPECT_THAT(CheckStateFiles(dir_).ToString(), HasSubstr("move the file away"));
+  }
+}
+
+// In a child, since root may do everything.
+int CodeAsNobody(const std::string& dir) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) _exit(9);
+    const absl::Status status = CheckStateFiles(dir);
+    _exit(status.code() == absl::StatusCode::kFailedPrecondition &&
+                  status.ToString().find("cannot be read and written") != std::string::npos
+              ? 1
+              : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WEXITSTATUS(status);
+}
+
+TEST_F(StateDirTest, WhatThisUserCannotWriteIsNamed) {
+  std::filesystem::permissions(dir_, std::filesystem::perms(0777));
+  EXPECT_EQ(CodeAsNobody(dir_), 0);
+  for (const std::string name : kStateFiles) {
+    std::ofstream(dir_ + "/" + name);
+    std::filesystem::permissions(dir_ + "/" + name, std::filesystem::perms(0));
+    EXPECT_EQ(CodeAsNobody(dir_), name == "endpoint.json" ? 0 : 1) << name;
+    std::filesystem::remove(dir_ + "/" + name);
+  }
+  std::filesystem::permissions(dir_, std::filesystem::perms(0555));
+  EXPECT_EQ(CodeAsNobody(dir_), 1);
 }
 
 TEST_F(StateDirTest, FolderThatOthersMayEnterOrALinkIsNoPrivateFolder) {
