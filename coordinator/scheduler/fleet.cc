@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace assay {
@@ -88,8 +89,8 @@ bool Fleet::SetInventory(Node& node, NodeInventory inventory, std::vector<std::s
 
 bool Fleet::Offers(const Node& node, const Device& device) const {
   if (!device.usable || device.uuid.empty()) return false;
-  const auto it = gpu_owner_.find(device.uuid);
-  return it == gpu_owner_.end() || it->second == node.name;
+  const auto it = gpu_claims_.find(device.uuid);
+  return it == gpu_claims_.end() || it->second.front() == node.name;
 }
 
 uint32_t Fleet::Intern(const std::string& text) {
@@ -99,14 +100,22 @@ uint32_t Fleet::Intern(const std::string& text) {
 void Fleet::ClaimDevices(const Node& node) {
   for (const Device& device : node.inventory.devices) {
     // A processor's id comes from the machine id, which cloned machines share.
-    if (device.kind != "cpu") gpu_owner_.try_emplace(device.uuid, node.name);
+    if (device.kind == "cpu") continue;
+    std::vector<std::string>& claims = gpu_claims_[device.uuid];
+    if (std::find(claims.begin(), claims.end(), node.name) == claims.end()) {
+      claims.push_back(node.name);
+    }
   }
 }
 
 void Fleet::ReleaseDevices(const Node& node) {
-  std::erase_if(gpu_owner_, [&](const auto& owned) { return owned.second == node.name; });
-  for (const auto& [name, other] : nodes_) {
-    if (name != node.name && other.Up()) ClaimDevices(other);
+  // By the node's own devices: a look at those of all for each hello and each end of a session
+  // took seconds when a fleet of thousands came back at once.
+  for (const Device& device : node.inventory.devices) {
+    const auto it = gpu_claims_.find(device.uuid);
+    if (it == gpu_claims_.end()) continue;
+    std::erase(it->second, node.name);
+    if (it->second.empty()) gpu_claims_.erase(it);
   }
 }
 

@@ -75,7 +75,8 @@ class Fleet {
 
   std::map<std::string, Node, std::less<>> nodes_;
   std::unordered_map<SessionHandle, std::string> sessions_;
-  std::unordered_map<std::string, std::string> gpu_owner_;  // UUID to node
+  // UUID to the connected nodes that offer it; the first of them has it.
+  std::unordered_map<std::string, std::vector<std::string>> gpu_claims_;
   std::unordered_map<std::string, uint32_t> signatures_;
 };
 

@@ -257,6 +257,21 @@ TEST(Feasibility, GpuThatTwoAgentsReportBelongsToTheFirst) {
   EXPECT_EQ(bench.View(run).cells, 1u);
 }
 
+TEST(Feasibility, GpuOfTwoAgentsPassesToTheOtherWhenTheFirstLeavesAndStaysThere) {
+  Bench bench;
+  const SessionHandle first = bench.Hello(MakeNode("n1"));
+  NodeInventory twin = MakeNode("n1");
+  twin.node = "n2";
+  const SessionHandle second = bench.Hello(twin);
+  bench.Do(event::AgentGone{first});
+  bench.Pass(seconds(2), {second});
+  const SessionHandle back = bench.Hello(MakeNode("n1"));
+  bench.Pass(seconds(2), {second, back});
+  bench.Submit({MakeSpec(0)});
+  EXPECT_THAT(bench.Take<message::Prepare>(second), SizeIs(1));
+  EXPECT_THAT(bench.Take<message::Prepare>(back), SizeIs(0));
+}
+
 // Case 10: another user's attempt on the GPU is waited for, with a sentence, and is no fault of the
 // node.
 TEST(Busy, GpuIsAskedForAgainSoonHoweverOftenItWasBusy) {
