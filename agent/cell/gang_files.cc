@@ -59,21 +59,33 @@ void Prune(const fs::path& dir) {
 
 using Leaders = std::set<std::pair<pid_t, uint64_t>>;
 
-// pid and start time of each recorded leader, none for a file of another boot; nothing for a broken
-// file.
-std::optional<Leaders> RecordedPids(const fs::path& file) {
-  Leaders pids;
+// This agent's part of a gang. Another agent of this machine may have other ranks of it.
+struct Part {
+  std::string attempt;
+  Leaders leaders;           // pid and start time
+  std::set<uint32_t> ranks;  // none: not known, so whatever carries the attempt's mark
+
+  bool HasMark(std::string_view mark) const {
+    if (ranks.empty()) return mark.starts_with(attempt + "/");
+    return std::any_of(ranks.begin(), ranks.end(),
+                       [&](uint32_t rank) { return mark == fmt::format("{}/{}", attempt, rank); });
+  }
+};
+
+// Without leaders for a file of another boot. False for a broken file.
+bool ReadPart(const fs::path& file, Part* part) {
   try {
     const nlohmann::json json = nlohmann::json::parse(ReadText(file));
-    if (json.at("boot_id").get<std::string>() != KernelId()) return pids;
+    if (json.at("boot_id").get<std::string>() != KernelId()) return true;
     for (const auto& item : json.at("pids")) {
-      pids.emplace(item.at(0).get<pid_t>(), item.at(1).get<uint64_t>());
+      part->leaders.emplace(item.at(0).get<pid_t>(), item.at(1).get<uint64_t>());
     }
+    if (json.contains("ranks")) part->ranks = json.at("ranks").get<std::set<uint32_t>>();
   } catch (const std::exception& error) {
     spdlog::warn("cannot read {}: {}", file.string(), error.what());
-    return std::nullopt;
+    return false;
   }
-  return pids;
+  return true;
 }
 
 struct FormerProcesses {
@@ -84,7 +96,8 @@ struct FormerProcesses {
 };
 
 // Living processes of one former gang.
-FormerProcesses FindFormer(const std::string& attempt, const Leaders& leaders) {
+FormerProcesses FindFormer(const Part& part) {
+  const Leaders& leaders = part.leaders;
   const std::vector<ProcessEntry> table = ReadProcessTable();
   FormerProcesses found;
   for (const ProcessEntry& entry : table) {
@@ -96,7 +109,7 @@ FormerProcesses FindFormer(const std::string& attempt, const Leaders& leaders) {
       return e.pid == entry.session && leaders.contains({e.pid, e.start_ticks});
     });
     const std::string mark = EnvironmentOf(entry.pid, kMarkVariable).value_or("");
-    if (leader || in_session || mark.starts_with(attempt + "/")) {
+    if (leader || in_session || part.HasMark(mark)) {
       found.members.push_back(entry.pid);
     } else if (mark.empty()) {
       found.doubtful |= std::any_of(leaders.begin(), leaders.end(), [&](const auto& recorded) {
@@ -148,15 +161,17 @@ std::string GangFiles::LogPath(const std::string& attempt, int rank) const {
   return fmt::format("{}/logs/{}.rank{}.log", state_dir_, attempt, rank);
 }
 
-absl::Status GangFiles::RecordPids(const std::string& attempt, const std::vector<pid_t>& pids) {
+absl::Status GangFiles::RecordPids(const std::string& attempt, const std::vector<uint32_t>& ranks,
+                                   const std::vector<pid_t>& pids) {
   nlohmann::json list = nlohmann::json::array();
   for (const pid_t pid : pids) {
     if (const auto entry = ReadProcess(pid)) list.push_back({pid, entry->start_ticks});
   }
   // Means nothing after a boot.
-  return WriteFileAtomically(fmt::format("{}/gangs/{}.json", state_dir_, attempt),
-                             nlohmann::json{{"boot_id", KernelId()}, {"pids", list}}.dump(),
-                             Durability::kProcess);
+  return WriteFileAtomically(
+      fmt::format("{}/gangs/{}.json", state_dir_, attempt),
+      nlohmann::json{{"boot_id", KernelId()}, {"pids", list}, {"ranks", ranks}}.dump(),
+      Durability::kProcess);
 }
 
 void GangFiles::ForgetPids(const std::string& attempt) {
@@ -178,22 +193,20 @@ FormerGangs GangFiles::KillFormerGangs(std::chrono::milliseconds limit) {
   if (error) former.all_ended = false;
   const bool same_kernel = former.all_ended;
   for (const fs::path& file : files) {
-    const std::string attempt = file.stem().string();
-    const std::optional<Leaders> recorded = RecordedPids(file);
-    const Leaders leaders = recorded.value_or(Leaders{});
+    Part part{file.stem().string(), {}, {}};
+    const bool recorded = ReadPart(file, &part);
     // A process may fork between the look and the kill: look until there is nothing.
-    FormerProcesses found = FindFormer(attempt, leaders);
-    for (; !found.members.empty() && BootClock::now() < deadline;
-         found = FindFormer(attempt, leaders)) {
+    FormerProcesses found = FindFormer(part);
+    for (; !found.members.empty() && BootClock::now() < deadline; found = FindFormer(part)) {
       for (const pid_t pid : found.members) ::kill(pid, SIGKILL);
       for (const pid_t pid : found.members) WaitGone(pid, deadline);
       former.killed += found.members.size();
     }
     // A gang that may live is looked for again by the next agent, which must not vouch for it
     // either; that of another boot is surely gone.
-    const bool ended = recorded.has_value() && found.members.empty() && !found.doubtful;
+    const bool ended = recorded && found.members.empty() && !found.doubtful;
     if (!ended) former.all_ended = false;
-    if (ended || !same_kernel) ForgetPids(attempt);
+    if (ended || !same_kernel) ForgetPids(part.attempt);
   }
   if (!WriteFileAtomically(kernel_path, KernelId()).ok()) former.all_ended = false;
   return former;

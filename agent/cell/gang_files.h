@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -43,12 +44,13 @@ class GangFiles {
   std::string LogPath(const std::string& attempt, int rank) const;
 
   // So that a later agent can end what this one leaves behind when it is killed.
-  absl::Status RecordPids(const std::string& attempt, const std::vector<pid_t>& pids);
+  absl::Status RecordPids(const std::string& attempt, const std::vector<uint32_t>& ranks,
+                          const std::vector<pid_t>& pids);
   void ForgetPids(const std::string& attempt);
 
   // Ends every process of the gangs of a former, killed agent: those recorded (pid and start time
-  // both right), their sessions, and whatever carries an attempt's mark. Waits for them at most
-  // `limit`.
+  // both right), their sessions, and whatever carries the mark of one of the recorded ranks. Waits
+  // for them at most `limit`.
   FormerGangs KillFormerGangs(std::chrono::milliseconds limit);
 
   // FailedPrecondition with the free size when a gang could not write its files.

@@ -143,6 +143,10 @@ std::optional<GangHost::Refusal> GangHost::MakeEndpoint(HeldGang& held) {
 void GangHost::Apply(const gang_action::Acquire& action) {
   const std::string& attempt = action.order.attempt;
   const auto refuse = [&](const Refusal& refusal) {
+    // A busy device is nobody's fault and is asked for again and again.
+    if (refusal.reason != refusal::kGpuBusy) {
+      spdlog::warn("refused {}: {}: {}", attempt, refusal.reason, refusal.message);
+    }
     held_.erase(attempt);
     events_.push_back(gang_event::PrepareFailed{attempt, refusal.reason, refusal.message});
   };
@@ -188,11 +192,15 @@ void GangHost::Apply(const gang_action::Spawn& action) {
   if (found == held_.end()) return;
   HeldGang& held = *found->second;
   std::vector<std::string> uuids;
-  for (const auto& rank : held.ranks) uuids.push_back(rank->device().uuid);
+  std::vector<uint32_t> ranks;
+  for (const auto& rank : held.ranks) {
+    uuids.push_back(rank->device().uuid);
+    ranks.push_back(rank->place().rank);
+  }
   held.telemetry = telemetry_.Begin(uuids);
   held.started_at = clock_.WallNow();
   // Twice: without the ids before, so that the mark finds what a kill in between leaves.
-  absl::Status recorded = files_.RecordPids(action.attempt, {});
+  absl::Status recorded = files_.RecordPids(action.attempt, ranks, {});
   // A coordinator that was started anew may not know it; the Prepare named it.
   const std::string& given = action.endpoint.empty() ? held.order.endpoint : action.endpoint;
   const std::string endpoint = held.endpoint ? held.endpoint->address : given;
@@ -209,7 +217,7 @@ void GangHost::Apply(const gang_action::Spawn& action) {
   }
   // The child has its own copy now.
   if (held.endpoint) held.endpoint->socket.Reset();
-  if (recorded.ok()) recorded = files_.RecordPids(action.attempt, pids);
+  if (recorded.ok()) recorded = files_.RecordPids(action.attempt, ranks, pids);
   if (!recorded.ok()) spdlog::warn("{}", Message(recorded));
 }
 

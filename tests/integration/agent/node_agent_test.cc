@@ -461,7 +461,7 @@ TEST_F(NodeAgentTest, ANewAgentEndsWhatAKilledOneLeftBehind) {
   ASSERT_TRUE(Wait([] { return Alive("01OLD") == 1; }));
   fs::create_directories(dir_ + "/state/gangs");
   GangFiles files(dir_ + "/state");
-  ASSERT_TRUE(files.RecordPids("01OLD", {}).ok());
+  ASSERT_TRUE(files.RecordPids("01OLD", {0}, {}).ok());
   StartAgent();
   EXPECT_EQ(Alive("01OLD"), 0u);
   EXPECT_TRUE(fs::is_empty(dir_ + "/state/gangs"));

@@ -212,7 +212,7 @@ TEST_F(NodeResourcesTest, AProcessThatWasNotSeenEndedIsNotVouchedForAndLookedFor
   ASSERT_TRUE(files.Open().ok());
   files.KillFormerGangs(kEnough);
   const pid_t pid = StartSleeper("ASSAY_ATTEMPT=01A/0");
-  ASSERT_TRUE(files.RecordPids("01A", {}).ok());
+  ASSERT_TRUE(files.RecordPids("01A", {0}, {}).ok());
   const FormerGangs none_in_time = files.KillFormerGangs(std::chrono::milliseconds(0));
   EXPECT_FALSE(none_in_time.all_ended);
   const FormerGangs former = files.KillFormerGangs(kEnough);
@@ -220,6 +220,23 @@ TEST_F(NodeResourcesTest, AProcessThatWasNotSeenEndedIsNotVouchedForAndLookedFor
   EXPECT_TRUE(former.all_ended);
   EXPECT_EQ(::waitpid(pid, nullptr, 0), pid);
   EXPECT_TRUE(fs::is_empty(dir_ + "/gangs"));
+}
+
+// Two agents of one machine may have a rank of one gang each.
+TEST_F(NodeResourcesTest, ARankOfAnotherAgentIsLeftAlone) {
+  GangFiles files(dir_);
+  ASSERT_TRUE(files.Open().ok());
+  const pid_t mine = StartSleeper("ASSAY_ATTEMPT=01A/1");
+  const pid_t other = StartSleeper("ASSAY_ATTEMPT=01A/0");
+  const pid_t longer = StartSleeper("ASSAY_ATTEMPT=01A/11");
+  ASSERT_TRUE(files.RecordPids("01A", {1}, {}).ok());
+  EXPECT_EQ(files.KillFormerGangs(kEnough).killed, 1u);
+  EXPECT_EQ(::waitpid(mine, nullptr, 0), mine);
+  for (const pid_t pid : {other, longer}) {
+    EXPECT_EQ(::waitpid(pid, nullptr, WNOHANG), 0);
+    EXPECT_EQ(::kill(pid, SIGKILL), 0);
+    EXPECT_EQ(::waitpid(pid, nullptr, 0), pid);
+  }
 }
 
 TEST_F(NodeResourcesTest, AnUnmarkedProcessInTheSessionOfADeadLeaderIsNeitherKilledNorVouchedFor) {
