@@ -148,10 +148,22 @@ void CoordinatorState::Impl::LateReport(const event::AttemptReport& e) {
     if (rank.rank >= kMostRanks) continue;
     if (row.members.size() <= rank.rank) row.members.resize(rank.rank + 1);
     row.members[rank.rank] = {node->name, rank.gpu_uuid, rank.rank};
+    const int64_t world = rank.fields.Integer(Field::kWorldSize).value_or(0);
+    if (world > static_cast<int64_t>(row.members.size()) && world <= kMostRanks) {
+      row.members.resize(static_cast<size_t>(world));
+    }
   }
   event::AttemptReport report = e;
   report.node = node->name;
-  MergedResult merged = MergeReports(row.members, {&report}, std::nullopt);
+  // Of a gang of several nodes each reports for itself: one part alone is no result.
+  std::optional<Decision> decided;
+  if (std::any_of(row.members.begin(), row.members.end(),
+                  [](const MemberRow& member) { return member.node.empty(); })) {
+    decided =
+        Decision{Outcome::kLost, std::string(reason::kAgentLost),
+                 fmt::format("given up before; of its gang {} alone reported, late", node->name)};
+  }
+  MergedResult merged = MergeReports(row.members, {&report}, decided);
   row.outcome = merged.outcome;
   row.reason = merged.reason;
   row.message = merged.message;

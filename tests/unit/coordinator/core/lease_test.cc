@@ -186,6 +186,22 @@ TEST(LeaseOfMany, LateReportIsStoredAcknowledgedAndNeverCounted) {
   EXPECT_EQ(bench.CellOf(run, 1).counted_attempt, second);
 }
 
+TEST(Lease, LatePartOfAGangIsNoResult) {
+  Bench bench;
+  const SessionHandle a = bench.Hello(MakeNode("n1"));
+  bench.Submit({MakeSpec(0)});
+  const std::string attempt = bench.StartOn(a);
+  event::AttemptReport late = bench.MakeReport(a, attempt);
+  bench.Do(event::AgentGone{a});
+  bench.Pass(seconds(50));
+  late.session = bench.Hello(MakeNode("n1"), "", {}, {attempt});
+  late.ranks[0].fields.Set(Field::kWorldSize, int64_t{2}).IgnoreError();
+  bench.Do(late);
+  EXPECT_TRUE(bench.rows.attempts.at(attempt).late);
+  EXPECT_EQ(bench.rows.attempts.at(attempt).outcome, Outcome::kLost);
+  EXPECT_NE(bench.rows.attempts.at(attempt).message.find("n1 alone"), std::string::npos);
+}
+
 // Case 55: the wall clock decides nothing.
 TEST_F(Lease, StepOfTheWallClockEndsNoLease) {
   Begin();

@@ -30,6 +30,8 @@ struct MemoryRows {
       if (fresh || it->second.counted || it->second.late || it->second.reported) continue;
       it->second.late = true;
       it->second.outcome = row.outcome;
+      it->second.reason = row.reason;
+      it->second.message = row.message;
       it->second.record = row.record;
     }
     if (!batch.import.has_value()) return;
