@@ -70,8 +70,11 @@ class Bench:
                 stdout=log, stderr=log, preexec_fn=usual_limit)
 
     def all_up(self, seconds=180):
-        wait_for(lambda: self.agents.up == self.args.agents, seconds,
-                 f"{self.args.agents} sessions\n{self.local.logs()}")
+        try:
+            wait_for(lambda: self.agents.up == self.args.agents, seconds, "all sessions")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.agents.up} of {self.args.agents}\n"
+                                 f"{self.local.logs()}") from None
 
     def restart(self, outage):
         """Seconds from the start of the new one until all have a session."""

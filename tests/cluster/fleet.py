@@ -29,9 +29,10 @@ ENDED = ("ok", "mem_limit", "fail", "unsupported", "hung", "timeout", "lost", "c
 
 
 @contextlib.contextmanager
-def fleet(simulate="default:slow=1", hosts="abc", heartbeat=1.5, **env):
-    with local(simulate, devices=None, **env) as t, netns.Network(t.dir, list(hosts)) as net:
+def fleet(simulate="default:slow=1", hosts="abc", heartbeat=10, **env):
+    with local(devices=None, **env) as t, netns.Network(t.dir, list(hosts)) as net:
         f = Fleet(t, net, heartbeat)
+        f.simulate(simulate)
         try:
             yield f
         except Exception as error:
@@ -78,12 +79,24 @@ class Fleet:
         self.host_of = {}
         self.restart = {}
         self.spools = SpoolWatch()
+        t.env["ASSAY_SIMULATE_FILE"] = str(t.dir / "rules")
+        # For agents of cards: to ask the training runner what it can do loads its framework.
+        self.stacks = t.dir / "stacks"
+        self.stacks.mkdir()
+        (self.stacks / "simulate.json").write_text(json.dumps(
+            {"name": "simulate", "program": str(t.bin / "assay-simulate")}))
         t.state.mkdir(mode=0o700)
         self.make("init")
         hosts = [word for host in net.hosts.values() if host.name == "a"
                  for word in ("--host", host.address, "--host", host.slow_address)]
         self.make("coordinator", *hosts)
         self.make("user", "ada", "--role", "admin")
+
+    def simulate(self, rules):
+        """For attempts that begin from now on."""
+        fresh = self.t.dir / "rules.new"
+        fresh.write_text(rules)
+        fresh.rename(self.t.dir / "rules")
 
     # --- programs
 
@@ -117,9 +130,9 @@ class Fleet:
         folder = self.t.dir / f"state-{name}"
         folder.mkdir(mode=0o700)
         address = self.net["a"].slow_address if slow else self.net["a"].address
-        self._start(name, host, ["assay-agent", "--state", folder, "--node", name, "--devices",
-                                 devices if devices == "cpu" else FIXTURES / "nvml" / devices,
-                                 "--coordinator", f"{address}:{PORT}", *self.tls(f"agents/{name}")],
+        has = ["cpu"] if devices == "cpu" else [FIXTURES / "nvml" / devices, "--stacks", self.stacks]
+        self._start(name, host, ["assay-agent", "--state", folder, "--node", name, "--coordinator",
+                                 f"{address}:{PORT}", *self.tls(f"agents/{name}"), "--devices", *has],
                     env={"ASSAY_LOCK_DIR": str(self.t.dir / f"locks-{host}"), "OMP_NUM_THREADS": "1",
                          **(env or {})},
                     tmpfs=(folder, disk) if disk else None)

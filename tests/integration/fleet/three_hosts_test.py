@@ -33,6 +33,8 @@ axes: {model: resnet50, image: 32, batch: [2, 4]}
 repeat: 2
 stop: {confidence: 0.01, min_seconds: 0.1, max_seconds: 0.3}
 """
+# Seconds between heartbeats where a lease has to end; a busy machine must not miss three of them.
+QUICK = 2
 # One spec of one card takes long: it is under way whatever happens to its host.
 LONG = "card=GTX 1080 Ti,batch=2,repeat=1:slow={long};default:slow=0.5"
 
@@ -100,7 +102,7 @@ class WholeRun(Hosts):
 
 class Cables(Hosts):
     def test_cut_without_a_fin_and_healed(self):
-        with fleet(LONG.format(long=30)) as f:
+        with fleet(LONG.format(long=30), heartbeat=QUICK) as f:
             begin(f)
             run = f.submit(MATRIX)
             self.await_long_cell(f)
@@ -112,7 +114,7 @@ class Cables(Hosts):
             f.await_state("lost", "b1", seconds=limit + 15)
             self.assertGreater(time.monotonic() - cut, (TIMES["lease"] - 1) * f.heartbeat)
             f.net.heal("b")
-            f.t.env["ASSAY_SIMULATE"] = ""
+            f.simulate("default:slow=0.5")
             _, attempts = f.finish(run)
             self.assertTrue(self.lost(attempts, "b1"))
             self.assertFalse(self.lost(attempts, "a1", "c1", "c2", "c3"))
@@ -125,7 +127,7 @@ class Cables(Hosts):
         self.one_way("a", "b")
 
     def one_way(self, sender, receiver):
-        with fleet(LONG.format(long=20)) as f:
+        with fleet(LONG.format(long=20), heartbeat=QUICK) as f:
             begin(f)
             run = f.submit(MATRIX)
             self.await_long_cell(f)
@@ -134,6 +136,7 @@ class Cables(Hosts):
             wait_for(lambda: not f.runners_on("b"), limit + 5, "the runners behind the cut leave")
             f.await_state("lost", "b1", seconds=limit + 20)
             f.net.hear(sender, receiver)
+            f.simulate("default:slow=0.5")
             _, attempts = f.finish(run)
             self.assertTrue(self.lost(attempts, "b1"))
             self.assertFalse(self.lost(attempts, "a1", "c1", "c2", "c3"))
@@ -154,10 +157,10 @@ class Cables(Hosts):
 
 class SlowLink(Hosts):
     def test_200_ms_and_5_percent_loss_cost_no_attempt(self):
-        with fleet("default:slow=0.5", heartbeat=10) as f:
+        with fleet("default:slow=0.5") as f:
             f.net.slow(0.2, 0.05)
             begin(f, slow="bc")
-            for _ in range(5):  # a user over it, too
+            for _ in range(2):  # a user over it, too
                 f.assay("agents", host="c", slow=True)
             run = f.submit(MATRIX)
             _, attempts = f.finish(run)
@@ -182,7 +185,7 @@ class Killed(Hosts):
             f.stop()
 
     def test_coordinator_and_no_attempt_is_lost(self):
-        with fleet(LONG.format(long=6)) as f:
+        with fleet(LONG.format(long=6), heartbeat=4) as f:
             begin(f)
             run = f.submit(MATRIX)
             self.await_long_cell(f)
@@ -259,8 +262,7 @@ class DiskFull(Hosts):
             fill(big)
             # The report of the cell under way cannot be spooled; it is kept in memory and sent.
             wait_for(lambda: not f.running("b1"), 30, "the long cell ends")
-            wait_for(lambda: "MiB free" in (f.t.state / "coordinator.log").read_text() or
-                     "disk_full" in f.assay("show", run).stdout, 20, "the refusal is told")
+            wait_for(lambda: "disk_full" in (f.t.state / "b1.log").read_text(), 20, "the refusal is told")
             self.assertFalse(f.running("b1"))
             big.unlink()
             _, attempts = f.finish(run)
