@@ -68,15 +68,16 @@ struct Named {
   Command command;
 };
 constexpr Named kCommands[] = {
-    {"plan", Command::kPlan},     {"run", Command::kRun},
-    {"watch", Command::kWatch},   {"ls", Command::kLs},
-    {"show", Command::kShow},     {"results", Command::kResults},
-    {"agents", Command::kAgents}, {"cancel", Command::kCancel},
-    {"rerun", Command::kRerun},   {"export", Command::kExport},
-    {"merge", Command::kMerge},   {"reproduce", Command::kReproduce},
-    {"certs", Command::kCerts},   {"version", Command::kVersion},
+    {"plan", Command::kPlan},       {"run", Command::kRun},
+    {"watch", Command::kWatch},     {"ls", Command::kLs},
+    {"show", Command::kShow},       {"results", Command::kResults},
+    {"agents", Command::kAgents},   {"drain", Command::kDrain},
+    {"undrain", Command::kUndrain}, {"cancel", Command::kCancel},
+    {"rerun", Command::kRerun},     {"export", Command::kExport},
+    {"merge", Command::kMerge},     {"reproduce", Command::kReproduce},
+    {"certs", Command::kCerts},     {"version", Command::kVersion},
 };
-constexpr const char* kLater[] = {"compare", "report", "import", "drain", "doctor"};
+constexpr const char* kLater[] = {"compare", "report", "import", "doctor"};
 
 // The tree of options over one Arguments. CLI11 keeps references into it.
 class Parser {
@@ -223,6 +224,8 @@ class Parser {
                   "Examples:\n  assay agents\n  assay agents --format json"),
               false);
 
+    AddNodeCommands();
+
     AddRunWord(Add("cancel", "Cancel a run and wait until its processes are gone",
                    "What was measured stays. Ctrl-C stops waiting; the cancel stands.\n\n"
                    "Example:\n  assay cancel last"));
@@ -245,6 +248,28 @@ class Parser {
     reproduce->add_option("CELL", cell_, "Number of a cell, from 1")->required()->type_name("");
     reproduce->add_option("-o,--output", args_.output, "Write the cell file there")
         ->type_name("FILE");
+  }
+
+  void AddNodeCommands() {
+    CLI::App* drain = Add(
+        "drain", "Offer a node no more cells, for maintenance",
+        "Cells that run there go on to their end; --wait waits for it, and Ctrl-C then stops only "
+        "the\nwaiting. The drain is stored: it stands until `assay undrain`, whatever is restarted "
+        "meanwhile.\n`assay agents` shows `draining` while something runs there, then "
+        "`drained`.\n\nExamples:\n  assay drain node7 --wait && ssh node7 sudo reboot\n"
+        "  assay undrain node7");
+    drain->add_option("NODE", args_.node, "Node, as `assay agents` names it")
+        ->required()
+        ->type_name("");
+    drain->add_flag("--wait", args_.wait, "Wait until nothing runs there");
+    AddFormat(drain, false);
+    CLI::App* undrain = Add("undrain", "Offer cells to a drained node again",
+                            "A node that was not drained stays as it is.\n\n"
+                            "Example:\n  assay undrain node7");
+    undrain->add_option("NODE", args_.node, "Node, as `assay agents` names it")
+        ->required()
+        ->type_name("");
+    AddFormat(undrain, false);
   }
 
   void AddFileCommands() {

@@ -25,6 +25,8 @@ enum class Command {
   kShow,
   kResults,
   kAgents,
+  kDrain,
+  kUndrain,
   kCancel,
   kRerun,
   kExport,
@@ -56,6 +58,7 @@ struct Arguments {
   Format format = Format::kTable;
   std::string file;                // plan, run: the matrix
   std::string run;                 // id, unique prefix or "last"
+  std::string node;                // drain, undrain
   std::optional<uint64_t> cell;    // show, reproduce
   std::vector<std::string> files;  // merge
   std::string output;              // export, reproduce: -o
@@ -63,6 +66,7 @@ struct Arguments {
   bool fleet = false;              // plan --coordinator was given (or ASSAY_COORDINATOR)
   bool schema = false;             // plan --schema
   bool detach = false;             // run, rerun
+  bool wait = false;               // drain --wait
   bool yes = false;                // plan, run
   bool force_new = false;          // run --new
   bool failed = false;             // rerun --failed

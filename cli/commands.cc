@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "cli/exit_codes.h"
 #include "cli/fitted_table.h"
@@ -99,6 +100,10 @@ void PrintResults(CommandContext& context, std::span<const Record> records) {
 
 void PrintNote(CommandContext& context, const std::string& sentence) {
   if (!context.args.quiet) context.output.Err(Printable(sentence) + "\n");
+}
+
+std::string DumpJson(const nlohmann::ordered_json& json) {
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 std::string TimeText(int64_t unix_ms) {

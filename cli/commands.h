@@ -5,6 +5,7 @@
 #ifndef ASSAY_CLI_COMMANDS_H_
 #define ASSAY_CLI_COMMANDS_H_
 
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ int CancelCommand(CommandContext& context);
 int PlanCommand(CommandContext& context);
 int LsCommand(CommandContext& context);
 int AgentsCommand(CommandContext& context);
+int DrainCommand(CommandContext& context);  // and undrain
 int ShowCommand(CommandContext& context);
 int ResultsCommand(CommandContext& context);
 int ExportCommand(CommandContext& context);
@@ -54,6 +56,12 @@ void PrintResults(CommandContext& context, std::span<const Record> records);
 
 // Standard error, unless --quiet.
 void PrintNote(CommandContext& context, const std::string& sentence);
+
+// With line feed. Bytes that are not UTF-8 become U+FFFD instead of an exception.
+std::string DumpJson(const nlohmann::ordered_json& json);
+
+// A coordinator that this command has just started knows its agent only some moments later.
+absl::StatusOr<std::vector<AgentSummary>> WaitForAgents(Session& session);
 
 // ISO 8601, or "" for 0.
 std::string TimeText(int64_t unix_ms);

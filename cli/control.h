@@ -137,13 +137,28 @@ struct CellDetail {
   std::vector<AttemptDetail> attempts;
 };
 
+// A cell that a node holds: its attempt is being started, runs or is being ended.
+struct HeldCell {
+  std::string attempt;
+  std::string run;
+  uint64_t cell = 0;
+  std::string label;
+};
+
 struct AgentSummary {
   NodeInventory inventory;
-  std::string state;  // up, draining, lost, resting
+  std::string state;      // up, draining (something runs there), drained, lost, resting
+  bool draining = false;  // asked for by a user; also while the node is lost
   std::string address;
   int64_t last_seen_unix_ms = 0;
   std::vector<std::string> cards;  // the catalogue's name for each device, in order
-  std::vector<std::string> held_attempts;
+  std::vector<HeldCell> held;
+};
+
+struct DrainResult {
+  std::string node;
+  std::string state;  // as AgentSummary::state
+  std::vector<HeldCell> held;
 };
 
 struct MergeResult {
@@ -184,9 +199,13 @@ class Control {
   virtual absl::StatusOr<CancelResult> Cancel(const std::string& run) = 0;                // 30 s
   virtual absl::StatusOr<SubmitResult> RerunFailed(const std::string& run,
                                                    const std::string& request_id) = 0;  // 120 s
-  virtual absl::StatusOr<std::vector<AgentSummary>> ListAgents() = 0;                   // 30 s
-  virtual absl::Status Export(const std::string& run, const ChunkSink& sink) = 0;       // 600 s
-  virtual absl::StatusOr<MergeResult> Merge(const ChunkSource& source) = 0;             // 600 s
+  // Of one node alone, or of all for "".
+  virtual absl::StatusOr<std::vector<AgentSummary>> ListAgents(
+      const std::string& node) = 0;  // 30 s
+  // `on` false takes a drain back.
+  virtual absl::StatusOr<DrainResult> Drain(const std::string& node, bool on) = 0;  // 30 s
+  virtual absl::Status Export(const std::string& run, const ChunkSink& sink) = 0;   // 600 s
+  virtual absl::StatusOr<MergeResult> Merge(const ChunkSource& source) = 0;         // 600 s
 
   // All of EachResult.
   absl::StatusOr<std::vector<Record>> GetResults(const std::string& run) {

@@ -105,6 +105,15 @@ SubmitResult FromProto(const v1::SubmitReply& in) {
   return {in.run(), in.cells(), in.specs(), in.continued(), Texts(in.warnings())};
 }
 
+template <class T>
+std::vector<HeldCell> HeldCells(const T& list) {
+  std::vector<HeldCell> cells;
+  for (const v1::HeldCell& held : list) {
+    cells.push_back({held.attempt(), held.run(), held.cell(), held.label()});
+  }
+  return cells;
+}
+
 AgentSummary FromProto(const v1::AgentSummary& in) {
   AgentSummary out;
   out.inventory = wire::FromProto(in.inventory());
@@ -112,7 +121,12 @@ AgentSummary FromProto(const v1::AgentSummary& in) {
   out.address = in.address();
   out.last_seen_unix_ms = in.last_seen_unix_ms();
   out.cards = Texts(in.cards());
-  out.held_attempts = Texts(in.held_attempts());
+  out.draining = in.draining();
+  out.held = HeldCells(in.held());
+  // A coordinator of the version before names the attempts alone.
+  if (out.held.empty()) {
+    for (const std::string& attempt : in.held_attempts()) out.held.push_back({attempt, "", 0, ""});
+  }
   return out;
 }
 
@@ -280,13 +294,23 @@ class GrpcControl final : public Control {
     return FromProto(reply);
   }
 
-  absl::StatusOr<std::vector<AgentSummary>> ListAgents() override {
+  absl::StatusOr<std::vector<AgentSummary>> ListAgents(const std::string& node) override {
+    v1::ListAgentsRequest request;
+    request.set_node(node);
     v1::ListAgentsReply reply;
-    ASSAY_RETURN_IF_ERROR(
-        Call(&v1::Control::Stub::ListAgents, v1::ListAgentsRequest(), &reply, kCallLimit));
+    ASSAY_RETURN_IF_ERROR(Call(&v1::Control::Stub::ListAgents, request, &reply, kCallLimit));
     std::vector<AgentSummary> agents;
     for (const auto& agent : reply.agents()) agents.push_back(FromProto(agent));
     return agents;
+  }
+
+  absl::StatusOr<DrainResult> Drain(const std::string& node, bool on) override {
+    v1::DrainRequest request;
+    request.set_node(node);
+    request.set_on(on);
+    v1::DrainReply reply;
+    ASSAY_RETURN_IF_ERROR(Call(&v1::Control::Stub::Drain, request, &reply, kCallLimit));
+    return DrainResult{reply.node(), reply.state(), HeldCells(reply.held())};
   }
 
   absl::Status Export(const std::string& run, const ChunkSink& sink) override {

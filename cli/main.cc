@@ -61,6 +61,9 @@ int Dispatch(CommandContext& context) {
       return ResultsCommand(context);
     case Command::kAgents:
       return AgentsCommand(context);
+    case Command::kDrain:
+    case Command::kUndrain:
+      return DrainCommand(context);
     case Command::kCancel:
       return CancelCommand(context);
     case Command::kRerun:

@@ -144,7 +144,7 @@ absl::StatusOr<std::optional<std::vector<PlanCard>>> Cards(CommandContext& conte
   Session session = MakeSession(context);
   ASSAY_RETURN_IF_ERROR(session.Open());
   ASSAY_ASSIGN_OR_RETURN(const auto agents,
-                         session.Call([](Control& control) { return control.ListAgents(); }));
+                         session.Call([](Control& control) { return control.ListAgents(""); }));
   std::vector<NodeInventory> nodes;
   for (const AgentSummary& agent : agents) nodes.push_back(agent.inventory);
   return std::optional(PlanCardsFromFleet(nodes, matrix.select));

@@ -43,10 +43,10 @@ absl::Status Access::CheckOwner(ResultReader& reader, const std::string& run) co
                             row.submitted_by.empty() ? "an admin" : "user " + row.submitted_by));
 }
 
-void Access::Log(const std::string& run, const absl::Status& status) const {
+void Access::Log(const std::string& id, const absl::Status& status, const char* kind) const {
   const Identity& who = peer_.identity;
   const bool user = who.kind == Identity::Kind::kUser;
-  spdlog::info("action={} run={} user={} role={} address={} result={}", action_, run,
+  spdlog::info("action={} {}={} user={} role={} address={} result={}", action_, kind, id,
                user ? who.name : "local", RoleName(user ? who.role : Role::kAdmin), peer_.address,
                status.ok() ? "ok" : Message(status));
 }

@@ -26,8 +26,9 @@ class Access {
   // Runs of others are for admins. `run` is a full id; `reader` is the work thread's.
   absl::Status CheckOwner(ResultReader& reader, const std::string& run) const;
 
-  // One line for an action that was carried out, or refused by the state.
-  void Log(const std::string& run, const absl::Status& status) const;
+  // One line for an action that was carried out, or refused by the state. `kind` says what `id` is
+  // of.
+  void Log(const std::string& id, const absl::Status& status, const char* kind = "run") const;
 
   // By certificate; empty without one.
   std::string user() const {

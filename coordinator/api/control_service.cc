@@ -214,12 +214,13 @@ grpc::ServerUnaryReactor* ControlService::Rerun(grpc::CallbackServerContext* con
 }
 
 grpc::ServerUnaryReactor* ControlService::ListAgents(grpc::CallbackServerContext* context,
-                                                     const v1::ListAgentsRequest*,
+                                                     const v1::ListAgentsRequest* request,
                                                      v1::ListAgentsReply* response) {
   auto* call = new UnaryCall(*this);
   if (!Access(parts_.peers.Of(*context), "list agents").Allow(Role::kView, call)) return call;
-  const bool taken = parts_.loop.Ask([call, response](const CoordinatorState& state) {
+  const bool taken = parts_.loop.Ask([call, request, response](const CoordinatorState& state) {
     for (const AgentView& agent : state.Agents()) {
+      if (!request->node().empty() && request->node() != agent.inventory.node) continue;
       FillAgent(agent, response->add_agents());
       if (response->ByteSizeLong() > static_cast<size_t>(kMessageBudgetBytes)) break;
     }
@@ -229,6 +230,28 @@ grpc::ServerUnaryReactor* ControlService::ListAgents(grpc::CallbackServerContext
     call->Finish(
         grpc::Status(grpc::StatusCode::UNAVAILABLE, "the coordinator is shutting down; try again"));
   }
+  return call;
+}
+
+grpc::ServerUnaryReactor* ControlService::Drain(grpc::CallbackServerContext* context,
+                                                const v1::DrainRequest* request,
+                                                v1::DrainReply* response) {
+  auto* call = new UnaryCall(*this);
+  const Access access(parts_.peers.Of(*context), request->on() ? "drain" : "undrain");
+  if (!access.Allow(Role::kAdmin, call)) return call;
+  if (const absl::Status status = CheckArgument(request->node(), "node"); !status.ok()) {
+    call->Finish(ToGrpcStatus(status));
+    return call;
+  }
+  parts_.loop.Call([node = request->node(), on = request->on()](
+                       ReplyToken token) -> Event { return event::DrainNode{token, node, on}; },
+                   [call, response, access, node = request->node()](const Reply& reply) {
+                     access.Log(wire::CleanText(node, wire::kMaxNameBytes), reply.status, "node");
+                     if (const auto* body = std::get_if<DrainReply>(&reply.body); body != nullptr) {
+                       FillDrain(*body, response);
+                     }
+                     call->Finish(ToGrpcStatus(reply.status));
+                   });
   return call;
 }
 

@@ -64,6 +64,8 @@ class ControlService final : public v1::Control::CallbackService {
                                   v1::SubmitReply*) override;
   grpc::ServerUnaryReactor* ListAgents(grpc::CallbackServerContext*, const v1::ListAgentsRequest*,
                                        v1::ListAgentsReply*) override;
+  grpc::ServerUnaryReactor* Drain(grpc::CallbackServerContext*, const v1::DrainRequest*,
+                                  v1::DrainReply*) override;
   grpc::ServerWriteReactor<v1::RunUpdate>* Watch(grpc::CallbackServerContext*,
                                                  const v1::WatchRequest*) override;
   grpc::ServerWriteReactor<v1::ResultPage>* GetResults(grpc::CallbackServerContext*,

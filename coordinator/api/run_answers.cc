@@ -42,6 +42,13 @@ void Fill(const EndedCell& cell, v1::CellEnd* out) {
   out->set_unit(Name(cell.unit));
 }
 
+void Fill(const HeldCell& held, v1::HeldCell* out) {
+  out->set_attempt(Name(held.attempt));
+  out->set_run(Name(held.run));
+  out->set_cell(held.cell);
+  out->set_label(Name(held.label));
+}
+
 void Fill(const RunRow& run, const AttemptRow& attempt, const Spec& spec, const CellRow& cell,
           v1::AttemptDetail* out) {
   out->set_attempt(attempt.id);
@@ -152,7 +159,17 @@ void FillAgent(const AgentView& agent, v1::AgentSummary* out) {
   out->set_address(Name(agent.address));
   out->set_last_seen_unix_ms(agent.last_seen_unix_ms);
   for (const std::string& card : agent.cards) out->add_cards(Name(card));
-  for (const std::string& attempt : agent.held_attempts) out->add_held_attempts(Name(attempt));
+  out->set_draining(agent.draining);
+  for (const HeldCell& held : agent.held) {
+    out->add_held_attempts(Name(held.attempt));
+    Fill(held, out->add_held());
+  }
+}
+
+void FillDrain(const DrainReply& drained, v1::DrainReply* out) {
+  out->set_node(Name(drained.node));
+  out->set_state(drained.state);
+  for (const HeldCell& held : drained.held) Fill(held, out->add_held());
 }
 
 }  // namespace assay

@@ -30,6 +30,7 @@ std::vector<v1::RunUpdate> UpdatesOf(const RunView& view);
 v1::RunUpdate FinalUpdate(const RunOverview& overview);
 
 void FillAgent(const AgentView& agent, v1::AgentSummary* out);
+void FillDrain(const DrainReply& drained, v1::DrainReply* out);
 
 }  // namespace assay
 

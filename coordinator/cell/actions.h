@@ -113,7 +113,18 @@ struct ImportReply {
   uint64_t attempts_new = 0;
   uint64_t attempts_known = 0;
 };
-struct DrainReply {};
+// A cell that a node holds: an attempt that is being started, that runs or that is being ended.
+struct HeldCell {
+  std::string attempt;
+  std::string run;
+  uint64_t cell = 0;
+  std::string label;  // "resnet50 train amp-fp16 b64 eager" and the target
+};
+struct DrainReply {
+  std::string node;
+  std::string state;           // as AgentView::state
+  std::vector<HeldCell> held;  // what the node still has
+};
 
 using ReplyBody = std::variant<std::monostate, SubmitReply, CancelReply, ImportReply, DrainReply>;
 

@@ -121,6 +121,7 @@ struct NodeRow {
   std::string instance;
   std::string address;
   int64_t last_hello_unix_ms = 0;
+  bool draining = false;  // a user said so; stands until a user takes it back
 };
 
 // Rows to write in one transaction.

@@ -135,11 +135,12 @@ struct RunView {
 
 struct AgentView {
   NodeInventory inventory;
-  std::string state;  // up, draining, lost, resting
+  std::string state;      // up, draining (something runs), drained, lost, resting
+  bool draining = false;  // asked for by a user; also while it is lost
   std::string address;
   int64_t last_seen_unix_ms = 0;
   std::vector<std::string> cards;  // for each device, in order
-  std::vector<std::string> held_attempts;
+  std::vector<HeldCell> held;
 };
 
 class CoordinatorState {

@@ -37,7 +37,8 @@ struct Node {
   bool seen = false;                 // said hello to this process
   BootTime last_heartbeat{};
   int64_t last_seen_unix_ms = 0;
-  bool agent_draining = false, user_draining = false;
+  bool user_draining = false;   // stored
+  bool agent_draining = false;  // it leaves, or refused an offer so; until its next heartbeat
   bool lost = false;
   std::string gang;    // attempt that holds the node; empty: free
   uint64_t gangs = 0;  // held so far: the least used of equals is taken

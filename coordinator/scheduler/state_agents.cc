@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/text/did_you_mean.h"
 #include "common/version.h"
 #include "coordinator/scheduler/state_impl.h"
 
@@ -155,15 +156,14 @@ void CoordinatorState::Impl::On(const event::AgentHello& e) {
   node.address = e.address;
   node.last_heartbeat = now_;
   node.last_seen_unix_ms = WallMs();
-  node.agent_draining = e.draining;
+  node.agent_draining = false;
   if (!same_instance) {
     node.rest = Rest();
     node.device_rests.clear();
   }
   SetInventory(node, e.inventory);
   places_dirty_ = true;
-  batch_.nodes.push_back({node.name, node.epoch, node.machine_id, node.boot_id, node.instance,
-                          node.address, WallMs()});
+  PersistNode(node);
   message::Welcome welcome;
   welcome.session_epoch = node.epoch;
   welcome.protocol = e.protocol;
@@ -176,7 +176,8 @@ void CoordinatorState::Impl::On(const event::AgentHello& e) {
   welcome.unknown_attempts = ReconcileHello(node, e, same_instance, vouched);
   fresh_.insert(fresh_.begin() + static_cast<std::ptrdiff_t>(place),
                 Held{0, SendToAgent{e.session, std::move(welcome), 0}});
-  if (node.user_draining) Send(e.session, message::Drain{true});
+  // What an agent says of draining is what a coordinator told it, which may be an earlier one.
+  if (node.user_draining != e.draining) Send(e.session, message::Drain{node.user_draining});
   FindAllPlaces();
   schedule_ = true;
 }
@@ -213,7 +214,8 @@ void CoordinatorState::Impl::On(const event::Heartbeat& e) {
   if (node == nullptr) return;
   node->last_heartbeat = now_;
   node->last_seen_unix_ms = WallMs();
-  node->agent_draining = e.draining;
+  node->agent_draining = false;
+  if (node->user_draining != e.draining) Send(e.session, message::Drain{node->user_draining});
   // Says nothing about stored rows, so it need not wait for a slow disk: leases would run out.
   actions_.sends.push_back({e.session, message::HeartbeatAck{e.number}, 0});
   for (const std::string& attempt : e.held_attempts) {
@@ -248,15 +250,33 @@ void CoordinatorState::Impl::On(const event::InventoryChanged& e) {
   if (places_dirty_) FindAllPlaces();
 }
 
+void CoordinatorState::Impl::PersistNode(const Node& node) {
+  batch_.nodes.push_back({node.name, node.epoch, node.machine_id, node.boot_id, node.instance,
+                          node.address, node.last_seen_unix_ms, node.user_draining});
+}
+
+// Of a node that is not connected too: it takes no cell when it comes back.
 void CoordinatorState::Impl::On(const event::DrainNode& e) {
   Node* node = fleet_.Find(e.node);
   if (node == nullptr) {
-    return Answer(e.token, absl::NotFoundError(fmt::format("there is no node {}", e.node)));
+    std::vector<std::string> known;
+    for (const auto& [name, each] : fleet_.nodes()) known.push_back(name);
+    return Answer(
+        e.token, absl::NotFoundError(fmt::format("there is no node {}{}; `assay agents` lists them",
+                                                 e.node, DidYouMean(e.node, known))));
   }
-  node->user_draining = e.on;
+  if (node->user_draining != e.on) {
+    node->user_draining = e.on;
+    PersistNode(*node);
+  }
+  if (!e.on) node->agent_draining = false;
   if (node->Up()) Send(node->session, message::Drain{e.on});
+  // Of a gang that has not started none of its ranks runs: it goes back to the queue at once.
+  if (const auto it = gangs_.find(node->gang); e.on && it != gangs_.end()) {
+    if (!it->second.Started()) ReleaseGang(node->gang);
+  }
   schedule_ = true;
-  Answer(e.token, absl::OkStatus(), DrainReply{});
+  Answer(e.token, absl::OkStatus(), DrainReply{node->name, StateOf(*node), HeldBy(*node)});
 }
 
 // Deadlines of one node. An attempt is lost only when its agent must have killed it (lease, kill

@@ -74,6 +74,7 @@ class CoordinatorState::Impl {
   std::vector<std::string> ReconcileHello(Node& node, const event::AgentHello& e,
                                           bool same_instance, bool vouched);
   void SetInventory(Node& node, NodeInventory inventory);
+  void PersistNode(const Node& node);
   void LoseSession(Node& node);
   void CheckNode(Node& node);
   void RestAfterRefusal(Rest& rest, std::string why);
@@ -140,6 +141,8 @@ class CoordinatorState::Impl {
   RunView MakeView(const Run& run, uint64_t since, BootTime now) const;
   std::string WaitingFor(const Run& run, BootTime now) const;
   double SecondsLeft(const Run& run, BootTime now) const;
+  std::string StateOf(const Node& node) const;
+  std::vector<HeldCell> HeldBy(const Node& node) const;
 
   const CoordinatorTimes times_;
   const CoordinatorDeps deps_;

@@ -86,6 +86,7 @@ void CoordinatorState::Impl::Load(StateSnapshot snapshot, BootTime now) {
     node.address = row.address;
     node.last_seen_unix_ms = row.last_hello_unix_ms;
     node.last_heartbeat = now;
+    node.user_draining = row.draining;
   }
   for (EndedRun& ended : snapshot.ended) {
     if (!ended.request_id.empty()) run_of_request_[ended.request_id] = ended.id;

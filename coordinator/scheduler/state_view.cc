@@ -126,20 +126,38 @@ std::string CoordinatorState::Impl::WaitingFor(const Run& run, BootTime now) con
   return "";
 }
 
+std::string CoordinatorState::Impl::StateOf(const Node& node) const {
+  if (!node.Up()) return "lost";
+  if (node.Draining()) return node.gang.empty() ? "drained" : "draining";
+  return node.rest.refusals >= times_.refusals_to_rest ? "resting" : "up";
+}
+
+std::vector<HeldCell> CoordinatorState::Impl::HeldBy(const Node& node) const {
+  const auto it = gangs_.find(node.gang);
+  if (it == gangs_.end()) return {};
+  const Gang& gang = it->second;
+  HeldCell held{node.gang, gang.run, gang.cell, ""};
+  if (const Run* run = FindRun(gang.run); run != nullptr) {
+    const Cell& cell = run->cells[gang.cell - 1];
+    held.label = CellLabel(run->SpecOf(cell), cell.row);
+  }
+  return {std::move(held)};
+}
+
 std::vector<AgentView> CoordinatorState::Impl::Agents() const {
   std::vector<AgentView> agents;
   for (const auto& [name, node] : fleet_.nodes()) {
-    if (!node.seen) continue;
+    // A drain outlasts the coordinator, so it shows before its node is back.
+    if (!node.seen && !node.user_draining) continue;
     AgentView view;
     view.inventory = node.inventory;
+    view.inventory.node = name;
     view.address = node.address;
     view.last_seen_unix_ms = node.last_seen_unix_ms;
     view.cards = node.cards;
-    view.state = !node.Up()                                      ? "lost"
-                 : node.Draining()                               ? "draining"
-                 : node.rest.refusals >= times_.refusals_to_rest ? "resting"
-                                                                 : "up";
-    if (!node.gang.empty()) view.held_attempts.push_back(node.gang);
+    view.state = StateOf(node);
+    view.draining = node.user_draining;
+    view.held = HeldBy(node);
     agents.push_back(std::move(view));
   }
   return agents;

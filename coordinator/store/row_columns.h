@@ -99,6 +99,7 @@ void EachColumn(Row& node, F&& f) {
   f("instance", node.instance);
   f("address", node.address);
   f("last_hello", node.last_hello_unix_ms);
+  f("draining", node.draining);
 }
 
 }  // namespace assay

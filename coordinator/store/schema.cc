@@ -58,6 +58,7 @@ CREATE INDEX attempts_by_cell ON attempts (run, cell, number);
 CREATE INDEX cells_by_outcome ON cells (run, outcome);
 )sql",
     "ALTER TABLE runs ADD COLUMN submitted_by TEXT NOT NULL DEFAULT '';",
+    "ALTER TABLE nodes ADD COLUMN draining INTEGER NOT NULL DEFAULT 0;",
 };
 
 const char* ColumnType(FieldType type) {

@@ -67,14 +67,14 @@ absl::StatusOr<StateSnapshot> SqliteStore::Load() {
   }
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement * nodes,
                          rows_.Cached("SELECT node, session_epoch, machine_id, boot_id, instance, "
-                                      "address, last_hello FROM nodes ORDER BY node"));
+                                      "address, last_hello, draining FROM nodes ORDER BY node"));
   const StatementUse use_nodes(nodes);
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const bool row, nodes->Step());
     if (!row) break;
     snapshot.nodes.push_back({nodes->Text(0), static_cast<uint64_t>(nodes->Integer(1)),
                               nodes->Text(2), nodes->Text(3), nodes->Text(4), nodes->Text(5),
-                              nodes->Integer(6)});
+                              nodes->Integer(6), nodes->Integer(7) != 0});
   }
   return snapshot;
 }

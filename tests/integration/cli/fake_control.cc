@@ -47,6 +47,8 @@ bool IsFailureName(const std::string& name) {
   return name == "fail" || name == "hung" || name == "timeout" || name == "lost";
 }
 
+constexpr char kHeldRun[] = "01JHELD";
+
 grpc::Status NoRun(const std::string& word) {
   return {grpc::StatusCode::NOT_FOUND, fmt::format("there is no run {}", word)};
 }
@@ -300,12 +302,33 @@ grpc::Status FakeControl::Rerun(grpc::ServerContext*, const v1::RerunRequest* re
   return grpc::Status::OK;
 }
 
-grpc::Status FakeControl::ListAgents(grpc::ServerContext*, const v1::ListAgentsRequest*,
+std::string FakeControl::AgentState(bool* held) {
+  *held = script_.held > 0 && script_.held-- > 0;
+  return !draining_ ? "up" : *held ? "draining" : "drained";
+}
+
+grpc::Status FakeControl::Drain(grpc::ServerContext*, const v1::DrainRequest* request,
+                                v1::DrainReply* reply) {
+  MutexLock lock(mutex_);
+  if (request->node() != "node-1") return {grpc::StatusCode::NOT_FOUND, "there is no node"};
+  draining_ = request->on();
+  bool held = false;
+  reply->set_node(request->node());
+  reply->set_state(AgentState(&held));
+  if (held) reply->add_held()->set_run(kHeldRun);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeControl::ListAgents(grpc::ServerContext*, const v1::ListAgentsRequest* request,
                                      v1::ListAgentsReply* reply) {
   MutexLock lock(mutex_);
   if (!script_.agents) return grpc::Status::OK;
   v1::AgentSummary* agent = reply->add_agents();
-  agent->set_state("up");
+  bool held = false;
+  // The call that is made before a drain asks of all nodes.
+  agent->set_state(request->node().empty() && !draining_ ? "up" : AgentState(&held));
+  agent->set_draining(draining_);
+  if (held) agent->add_held()->set_run(kHeldRun);
   agent->set_last_seen_unix_ms(1774747800250);
   agent->add_cards(script_.card);
   v1::NodeInventory* node = agent->mutable_inventory();

@@ -27,6 +27,7 @@ struct FakeScript {
   bool hold_cancel = false;  // a cancelled run stays `cancelling` until Release()
   int break_watches = 0;     // this many Watch calls end with UNAVAILABLE after the first message
   bool agents = true;
+  int held = 0;               // node-1 holds a cell for so many calls of Drain and ListAgents
   std::string version;        // another than this program's
   std::string refuse_submit;  // INVALID_ARGUMENT with this message
 };
@@ -58,8 +59,10 @@ class FakeControl final : public v1::Control::Service {
                       v1::CancelReply* reply) override;
   grpc::Status Rerun(grpc::ServerContext*, const v1::RerunRequest* request,
                      v1::SubmitReply* reply) override;
-  grpc::Status ListAgents(grpc::ServerContext*, const v1::ListAgentsRequest*,
+  grpc::Status ListAgents(grpc::ServerContext*, const v1::ListAgentsRequest* request,
                           v1::ListAgentsReply* reply) override;
+  grpc::Status Drain(grpc::ServerContext*, const v1::DrainRequest* request,
+                     v1::DrainReply* reply) override;
   grpc::Status Export(grpc::ServerContext*, const v1::ExportRequest* request,
                       grpc::ServerWriter<v1::ExportChunk>* writer) override;
   grpc::Status Merge(grpc::ServerContext*, grpc::ServerReader<v1::ExportChunk>* reader,
@@ -78,6 +81,8 @@ class FakeControl final : public v1::Control::Service {
   std::string OutcomeOf(const Run& run, size_t cell) const ASSAY_REQUIRES(mutex_);
   void FillRecord(const Run& run, size_t cell, v1::Record* record) const ASSAY_REQUIRES(mutex_);
   v1::RunUpdate UpdateOf(const std::string& id) const ASSAY_REQUIRES(mutex_);
+  // The state of node-1, and whether it holds a cell this time.
+  std::string AgentState(bool* held) ASSAY_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   CondVar changed_;
@@ -87,6 +92,7 @@ class FakeControl final : public v1::Control::Service {
   int submits_ ASSAY_GUARDED_BY(mutex_) = 0;
   int cancels_ ASSAY_GUARDED_BY(mutex_) = 0;
   int watches_ ASSAY_GUARDED_BY(mutex_) = 0;
+  bool draining_ ASSAY_GUARDED_BY(mutex_) = false;
   std::string merged_ ASSAY_GUARDED_BY(mutex_);
 };
 

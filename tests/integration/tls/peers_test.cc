@@ -144,7 +144,7 @@ TEST_F(PeersTest, AnAgentsCertificateMayNoCallOfUsers) {
 }
 
 TEST_F(PeersTest, AViewerChangesNothing) {
-  for (const char* method : {"Submit", "Cancel", "Rerun", "Merge"}) {
+  for (const char* method : {"Submit", "Cancel", "Rerun", "Merge", "Drain"}) {
     const grpc::Status status = Call("users/vera", std::string("/assay.v1.Control/") + method);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << method;
     EXPECT_THAT(status.error_message(), HasSubstr("user vera (view) may not")) << method;

@@ -39,6 +39,17 @@ TEST(Arguments, RunTakesItsFileAndFlags) {
   EXPECT_EQ(parsed.arguments->format, Format::kJson);
 }
 
+TEST(Arguments, DrainTakesANodeAndWhetherToWait) {
+  const Parsed parsed = Parse({"drain", "node7", "--wait"});
+  ASSERT_TRUE(parsed.arguments.has_value()) << parsed.err;
+  EXPECT_EQ(parsed.arguments->command, Command::kDrain);
+  EXPECT_EQ(parsed.arguments->node, "node7");
+  EXPECT_TRUE(parsed.arguments->wait);
+  EXPECT_EQ(Parse({"undrain", "node7"}).arguments->command, Command::kUndrain);
+  EXPECT_THAT(RefusedWith({"drain"}), HasSubstr("NODE is required"));
+  EXPECT_THAT(RefusedWith({"undrain", "node7", "--wait"}), HasSubstr("has no flag --wait"));
+}
+
 TEST(Arguments, GlobalFlagsStandBeforeOrAfterTheCommand) {
   for (const auto& words : {std::vector<std::string>{"--state", "/s", "-q", "ls"},
                             std::vector<std::string>{"ls", "--state", "/s", "--quiet"}}) {

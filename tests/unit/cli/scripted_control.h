@@ -85,7 +85,10 @@ class ScriptedControl final : public Control {
   absl::StatusOr<SubmitResult> RerunFailed(const std::string&, const std::string&) override {
     return Not();
   }
-  absl::StatusOr<std::vector<AgentSummary>> ListAgents() override { return Not(); }
+  absl::StatusOr<std::vector<AgentSummary>> ListAgents(const std::string&) override {
+    return Not();
+  }
+  absl::StatusOr<DrainResult> Drain(const std::string&, bool) override { return Not(); }
   absl::Status Export(const std::string&, const ChunkSink&) override { return Not(); }
   absl::StatusOr<MergeResult> Merge(const ChunkSource&) override { return Not(); }
 

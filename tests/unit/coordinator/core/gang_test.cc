@@ -354,9 +354,101 @@ TEST(Drain, StopsOffersAndLetsTheRunningCellEnd) {
   EXPECT_TRUE(bench.replies[5].status.ok());
   bench.Report(session, attempt);
   EXPECT_EQ(bench.StartOn(session), "");
-  EXPECT_EQ(bench.state->Agents()[0].state, "draining");
+  EXPECT_EQ(bench.state->Agents()[0].state, "drained");
   bench.Do(event::DrainNode{6, "n1", false});
+  EXPECT_EQ(bench.state->Agents()[0].state, "up");
   EXPECT_NE(bench.StartOn(session), "");
+}
+
+TEST(Drain, SaysWhatTheNodeStillHolds) {
+  Bench bench;
+  const SessionHandle session = bench.Hello(MakeNode("n1"));
+  const std::string run = bench.Submit({MakeSpec(0)});
+  const std::string attempt = bench.StartOn(session);
+  bench.Do(event::DrainNode{5, "n1", true});
+  const auto drained = std::get<DrainReply>(bench.replies[5].body);
+  EXPECT_EQ(drained.node, "n1");
+  EXPECT_EQ(drained.state, "draining");
+  ASSERT_THAT(drained.held, SizeIs(1));
+  EXPECT_EQ(drained.held[0].attempt, attempt);
+  EXPECT_EQ(drained.held[0].run, run);
+  EXPECT_EQ(drained.held[0].cell, 1u);
+  EXPECT_THAT(drained.held[0].label, HasSubstr("resnet50"));
+  EXPECT_EQ(bench.state->Agents()[0].state, "draining");
+  bench.Report(session, attempt);
+  EXPECT_THAT(bench.state->Agents()[0].held, SizeIs(0));
+}
+
+TEST(Drain, TakesBackWhatHasNotStarted) {
+  Bench bench;
+  const SessionHandle session = bench.Hello(MakeNode("n1"));
+  bench.Submit({MakeSpec(0)});
+  const auto offered = bench.Take<message::Prepare>(session);
+  ASSERT_THAT(offered, SizeIs(1));
+  bench.Do(event::DrainNode{5, "n1", true});
+  EXPECT_EQ(std::get<DrainReply>(bench.replies[5].body).state, "drained");
+  bench.Do(event::GangReady{session, offered[0].attempt, "127.0.0.1:4000"});
+  EXPECT_THAT(bench.Take<message::Start>(session), SizeIs(0));
+}
+
+TEST(Drain, OutlastsTheCoordinatorAndShowsBeforeTheNodeIsBack) {
+  Bench bench;
+  bench.Hello(MakeNode("n1"));
+  bench.Hello(MakeNode("n2"));
+  bench.Do(event::DrainNode{5, "n1", true});
+  bench.Boot();
+  const std::vector<AgentView> agents = bench.state->Agents();
+  ASSERT_THAT(agents, SizeIs(1));
+  EXPECT_EQ(agents[0].inventory.node, "n1");
+  EXPECT_EQ(agents[0].state, "lost");
+  EXPECT_TRUE(agents[0].draining);
+  const SessionHandle session = bench.Hello(MakeNode("n1"));
+  EXPECT_THAT(bench.Take<message::Drain>(session), SizeIs(1));
+  bench.Submit({MakeSpec(0)});
+  EXPECT_EQ(bench.StartOn(session), "");
+  // Neither a new instance of the agent nor what a heartbeat says ends it.
+  const SessionHandle other = bench.Hello(MakeNode("n1"), "another instance");
+  bench.Beat(other);
+  EXPECT_EQ(bench.state->Agents()[0].state, "drained");
+  EXPECT_EQ(bench.StartOn(other), "");
+}
+
+TEST(Drain, ThatWasTakenBackWhileTheAgentWasAwayIsTakenBackThereToo) {
+  Bench bench;
+  const SessionHandle first = bench.Hello(MakeNode("n1"));
+  bench.Do(event::DrainNode{5, "n1", true});
+  bench.Do(event::AgentGone{first});
+  bench.Do(event::DrainNode{6, "n1", false});
+  EXPECT_EQ(std::get<DrainReply>(bench.replies[6].body).state, "lost");
+  event::AgentHello hello;
+  hello.session = ++bench.last_session;
+  hello.instance = "instance-n1";
+  hello.inventory = MakeNode("n1");
+  hello.draining = true;
+  bench.Do(hello);
+  const auto told = bench.Take<message::Drain>(hello.session);
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_FALSE(told[0].on);
+  EXPECT_EQ(bench.state->Agents()[0].state, "up");
+}
+
+TEST(Drain, OfANodeThatIsAwayWaitsForIt) {
+  Bench bench;
+  bench.Do(event::AgentGone{bench.Hello(MakeNode("n1"))});
+  bench.Do(event::DrainNode{5, "n1", true});
+  EXPECT_EQ(std::get<DrainReply>(bench.replies[5].body).state, "lost");
+  const SessionHandle session = bench.Hello(MakeNode("n1"));
+  bench.Submit({MakeSpec(0)});
+  EXPECT_EQ(bench.StartOn(session), "");
+}
+
+TEST(Drain, OfAnUnknownNodeNamesTheNearest) {
+  Bench bench;
+  bench.Hello(MakeNode("node7"));
+  bench.Do(event::DrainNode{5, "node8", true});
+  EXPECT_EQ(bench.replies[5].status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(bench.replies[5].status.message()),
+              HasSubstr("there is no node node8 (did you mean 'node7'?)"));
 }
 
 TEST(Garbage, OfAnAgentChangesNothing) {

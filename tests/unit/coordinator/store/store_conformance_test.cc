@@ -201,6 +201,17 @@ TEST_P(StoreConformanceTest, NodesAreReplacedByName) {
   ASSERT_THAT(snapshot->nodes, SizeIs(1));
   EXPECT_EQ(snapshot->nodes[0].session_epoch, 2u);
   EXPECT_EQ(snapshot->nodes[0].instance, "i2");
+  EXPECT_FALSE(snapshot->nodes[0].draining);
+}
+
+TEST_P(StoreConformanceTest, ADrainIsStored) {
+  Batch batch;
+  batch.nodes = {{"n1", 1, "m", "b", "i", "a", 5, true}, {"n2", 1, "m", "b", "i", "a", 5, false}};
+  Commit(batch);
+  const auto snapshot = store().Load();
+  ASSERT_THAT(snapshot->nodes, SizeIs(2));
+  EXPECT_TRUE(snapshot->nodes[0].draining);
+  EXPECT_FALSE(snapshot->nodes[1].draining);
 }
 
 TEST_P(StoreConformanceTest, SeveralBatchesAreOneCommitInTheirOrder) {

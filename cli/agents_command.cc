@@ -1,0 +1,82 @@
+// agents: the nodes of a coordinator.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/agents_text.h"
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/fitted_table.h"
+
+namespace assay::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void PrintAgentWarnings(CommandContext& context, const AgentSummary& agent) {
+  const NodeInventory& node = agent.inventory;
+  for (const std::string& warning : node.warnings) {
+    context.output.Warning(fmt::format("{}: {}", node.node, warning));
+  }
+  for (const Device& device : node.devices) {
+    for (const std::string& warning : device.warnings) {
+      context.output.Warning(fmt::format("{}, {}: {}", node.node, device.uuid, warning));
+    }
+  }
+  for (const Stack& stack : node.stacks) {
+    if (stack.unusable_reason.empty()) continue;
+    context.output.Warning(fmt::format("{}: stack {} cannot be used: {}", node.node, stack.name,
+                                       stack.unusable_reason));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<AgentSummary>> WaitForAgents(Session& session) {
+  constexpr std::chrono::seconds kMostWait{10};
+  const BootTime deadline = BootClock::now() + kMostWait;
+  while (true) {
+    auto agents = session.Call([](Control& control) { return control.ListAgents(""); });
+    if (!agents.ok() || !session.connection().local() || BootClock::now() >= deadline) {
+      return agents;
+    }
+    // A drained node is listed before it has said what it is.
+    const bool came = std::any_of(agents->begin(), agents->end(), [](const AgentSummary& agent) {
+      return !agent.inventory.machine_id.empty() || agent.state != "lost";
+    });
+    if (came) return agents;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+int AgentsCommand(CommandContext& context) {
+  Session session = MakeSession(context);
+  if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
+  const auto agents = WaitForAgents(session);
+  if (!agents.ok()) return FailCommand(context, agents.status());
+  const bool insecure = session.connection().info().insecure;
+  if (context.args.format == Format::kJson) {
+    Json list = Json::array();
+    for (const AgentSummary& agent : *agents) list.push_back(AgentJson(agent));
+    context.output.Out(DumpJson({{"agents", list}, {"insecure", insecure}}));
+    return kExitOk;
+  }
+  if (insecure) {
+    context.output.Warning(
+        "this coordinator runs with --insecure: everyone who can reach it may read, run and change "
+        "everything");
+  }
+  if (agents->empty()) {
+    PrintNote(context, "no agent has connected");
+    return kExitOk;
+  }
+  context.output.Out(
+      AgentsTable(*agents, TableWidth(context.output.out_fd()), context.output.out_color()));
+  for (const AgentSummary& agent : *agents) PrintAgentWarnings(context, agent);
+  return kExitOk;
+}
+
+}  // namespace assay::cli
