@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cli/agents_text.h"
+#include "cli/agents_watch.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/fitted_table.h"
@@ -52,23 +53,42 @@ absl::StatusOr<std::vector<AgentSummary>> WaitForAgents(Session& session) {
   }
 }
 
+namespace {
+
+void WarnOfInsecure(CommandContext& context, const Session& session) {
+  if (!session.connection().info().insecure) return;
+  context.output.Warning(
+      "this coordinator runs with --insecure: everyone who can reach it may read, run and change "
+      "everything");
+}
+
+int WatchFleet(CommandContext& context) {
+  const bool drawn = context.args.format == Format::kTable && IsTerminal(context.output.out_fd());
+  Signals signals(drawn ? context.output.out_fd() : -1);
+  Session session = MakeSession(context, signals.interrupt_fd());
+  const absl::Status status = session.Open();
+  if (absl::IsCancelled(status)) return kExitOk;
+  if (!status.ok()) return FailCommand(context, status);
+  WarnOfInsecure(context, session);
+  return WatchAgents(context, session, signals, drawn);
+}
+
+}  // namespace
+
 int AgentsCommand(CommandContext& context) {
+  if (context.args.watch) return WatchFleet(context);
   Session session = MakeSession(context);
   if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
   const auto agents = WaitForAgents(session);
   if (!agents.ok()) return FailCommand(context, agents.status());
-  const bool insecure = session.connection().info().insecure;
   if (context.args.format == Format::kJson) {
     Json list = Json::array();
     for (const AgentSummary& agent : *agents) list.push_back(AgentJson(agent));
-    context.output.Out(DumpJson({{"agents", list}, {"insecure", insecure}}));
+    context.output.Out(
+        DumpJson({{"agents", list}, {"insecure", session.connection().info().insecure}}));
     return kExitOk;
   }
-  if (insecure) {
-    context.output.Warning(
-        "this coordinator runs with --insecure: everyone who can reach it may read, run and change "
-        "everything");
-  }
+  WarnOfInsecure(context, session);
   if (agents->empty()) {
     PrintNote(context, "no agent has connected");
     return kExitOk;

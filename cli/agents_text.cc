@@ -132,4 +132,44 @@ std::string AgentsTable(std::span<const AgentSummary> agents, size_t width, bool
   return RenderFitted(columns, rows, width, color);
 }
 
+std::string AgentsBlock(std::span<const AgentSummary> agents, size_t width, size_t rows,
+                        bool color) {
+  if (agents.empty()) return "no agent has connected\n";
+  const size_t most = rows > 3 ? rows - 3 : 1;  // heading, the rest in words, the cursor
+  const std::span<const AgentSummary> shown = agents.first(std::min(most, agents.size()));
+  std::string block = AgentsTable(shown, width, color);
+  if (shown.size() < agents.size()) {
+    block += fmt::format("and {} more\n", agents.size() - shown.size());
+  }
+  return block;
+}
+
+std::string AgentLine(const AgentSummary& agent) {
+  std::string line = fmt::format("{} {}: {}, stacks {}", agent.inventory.node, StateText(agent),
+                                 DevicesText(agent), StacksText(agent.inventory));
+  const char* before = "; runs ";
+  for (const HeldCell& held : agent.held) line += std::exchange(before, "; ") + HeldText(held);
+  return Printable(line);
+}
+
+std::vector<std::string> AgentChanges(std::span<const AgentSummary> before,
+                                      std::span<const AgentSummary> after) {
+  const auto find = [](std::span<const AgentSummary> list, const std::string& node) {
+    return std::find_if(list.begin(), list.end(),
+                        [&](const AgentSummary& each) { return each.inventory.node == node; });
+  };
+  std::vector<std::string> lines;
+  for (const AgentSummary& agent : after) {
+    const auto known = find(before, agent.inventory.node);
+    std::string line = AgentLine(agent);
+    if (known == before.end() || AgentLine(*known) != line) lines.push_back(std::move(line));
+  }
+  for (const AgentSummary& agent : before) {
+    if (find(after, agent.inventory.node) == after.end()) {
+      lines.push_back(Printable(agent.inventory.node) + " gone");
+    }
+  }
+  return lines;
+}
+
 }  // namespace assay::cli

@@ -25,6 +25,19 @@ std::string StateText(const AgentSummary& agent);
 // One line a node, with a heading; ends in a line feed.
 std::string AgentsTable(std::span<const AgentSummary> agents, size_t width, bool color);
 
+// The same for a terminal of `rows`, of which the last stays free for the cursor: what does not fit
+// is counted.
+std::string AgentsBlock(std::span<const AgentSummary> agents, size_t width, size_t rows,
+                        bool color);
+
+// "node7 up: 1 x RTX 3090 (24.0 GiB), stacks libtorch-2.11.0; runs run 01J... cell 3, ..."
+std::string AgentLine(const AgentSummary& agent);
+
+// AgentLine of each node that is new or whose line is another than before, and a line for each that
+// is not known any more.
+std::vector<std::string> AgentChanges(std::span<const AgentSummary> before,
+                                      std::span<const AgentSummary> after);
+
 }  // namespace assay::cli
 
 #endif  // ASSAY_CLI_AGENTS_TEXT_H_

@@ -220,10 +220,6 @@ class Parser {
     AddRunWord(results);
     AddFormat(results, true);
 
-    AddFormat(Add("agents", "List the nodes with their cards and stacks",
-                  "Examples:\n  assay agents\n  assay agents --format json"),
-              false);
-
     AddNodeCommands();
 
     AddRunWord(Add("cancel", "Cancel a run and wait until its processes are gone",
@@ -251,6 +247,14 @@ class Parser {
   }
 
   void AddNodeCommands() {
+    CLI::App* agents =
+        Add("agents", "List the nodes with their cards and stacks",
+            "--watch goes on until Ctrl-C: on a terminal it redraws the table, elsewhere it prints "
+            "a line\nfor each change, and with --format json an object for each node that "
+            "changed.\n\nExamples:\n  assay agents\n  assay agents --watch\n"
+            "  assay agents --format json");
+    agents->add_flag("--watch", args_.watch, "Go on, and show what changes");
+    AddFormat(agents, false);
     CLI::App* drain = Add(
         "drain", "Offer a node no more cells, for maintenance",
         "Cells that run there go on to their end; --wait waits for it, and Ctrl-C then stops only "

@@ -66,6 +66,7 @@ struct Arguments {
   bool fleet = false;              // plan --coordinator was given (or ASSAY_COORDINATOR)
   bool schema = false;             // plan --schema
   bool detach = false;             // run, rerun
+  bool watch = false;              // agents --watch
   bool wait = false;               // drain --wait
   bool yes = false;                // plan, run
   bool force_new = false;          // run --new

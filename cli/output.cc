@@ -76,6 +76,11 @@ TerminalSize SizeOf(int fd) {
   return out;
 }
 
+bool IsTerminal(int fd) {
+  const char* term = getenv("TERM");
+  return term != nullptr && *term != '\0' && std::string_view(term) != "dumb" && isatty(fd) != 0;
+}
+
 std::string Colored(std::string_view text, Color color, bool on) {
   if (!on || color == Color::kNone) return std::string(text);
   const char* code = "0";

@@ -44,6 +44,9 @@ class Output {
 // TERM=dumb.
 bool WantsColor(int fd, bool no_color);
 
+// A terminal that understands cursor movements: not with TERM=dumb or without TERM.
+bool IsTerminal(int fd);
+
 struct TerminalSize {
   int columns = 80;
   int rows = 24;

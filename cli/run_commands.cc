@@ -27,9 +27,7 @@ constexpr size_t kMostFailures = 10;  // told one by one at the end; `show` has 
 // Where the block is drawn: the terminal of standard error, or -1.
 int BlockTerminal(const CommandContext& context) {
   const int fd = context.output.err_fd();
-  const char* term = getenv("TERM");
-  const bool dumb = term == nullptr || *term == '\0' || std::string_view(term) == "dumb";
-  return !context.args.quiet && !dumb && isatty(fd) != 0 ? fd : -1;
+  return !context.args.quiet && IsTerminal(fd) ? fd : -1;
 }
 
 std::unique_ptr<ProgressView> MakeView(CommandContext& context, Signals& signals, int terminal) {

@@ -1,7 +1,10 @@
 // agents, drain and undrain.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -69,6 +72,80 @@ TEST_F(CliAgents, AWaitEndsWhenSomebodyUndrains) {
   const Finished done = process.Wait();
   EXPECT_EQ(done.code, 2);
   EXPECT_THAT(done.err, HasSubstr("somebody undrained node-1 meanwhile"));
+}
+
+TEST_F(CliAgents, WatchPrintsALineAChangeAndEndsWithZero) {
+  Serve();
+  AssayProcess process({"agents", "--watch"}, Options());
+  ASSERT_TRUE(process.WaitForText("node-1 up: 1 x RTX 3090"));
+  EXPECT_EQ(Assay({"drain", "node-1"}).code, 0);
+  ASSERT_TRUE(process.WaitForText("node-1 drained: "));
+  process.Signal(SIGINT);
+  const Finished done = process.Wait();
+  EXPECT_EQ(done.code, 0);
+  EXPECT_EQ(done.err, "");
+  EXPECT_EQ(std::count(done.out.begin(), done.out.end(), '\n'), 2) << done.out;
+  EXPECT_THAT(done.out, ::testing::ContainsRegex("^20[0-9-]+T[0-9:.]+Z node-1 up"));
+}
+
+TEST_F(CliAgents, WatchAsJsonIsAnObjectALine) {
+  Serve();
+  AssayProcess process({"agents", "--watch", "--format", "json"}, Options());
+  ASSERT_TRUE(process.WaitForText("\"up\""));
+  EXPECT_EQ(Assay({"drain", "node-1"}).code, 0);
+  ASSERT_TRUE(process.WaitForText("\"drained\""));
+  process.Signal(SIGINT);
+  const Finished done = process.Wait();
+  EXPECT_EQ(done.code, 0);
+  const size_t end = done.out.find('\n');
+  EXPECT_EQ(Json::parse(done.out.substr(0, end)).at("state"), "up");
+  EXPECT_EQ(Json::parse(done.out.substr(end)).at("state"), "drained");
+}
+
+TEST_F(CliAgents, WatchOnATerminalRedrawsAndGivesTheCursorBack) {
+  Serve();
+  ProcessOptions options = Options();
+  options.terminal = true;
+  AssayProcess process({"agents", "--watch"}, options);
+  ASSERT_TRUE(process.WaitForText("1 x RTX 3090"));
+  EXPECT_EQ(Assay({"drain", "node-1"}).code, 0);
+  ASSERT_TRUE(process.WaitForText("drained"));
+  process.Signal(SIGINT);
+  const Finished done = process.Wait();
+  EXPECT_EQ(done.code, 0);
+  EXPECT_THAT(done.out, HasSubstr("\x1B[2A\x1B[J"));  // heading and node
+  EXPECT_NE(done.out.find("\x1B[?25l"), std::string::npos);
+  EXPECT_GT(done.out.rfind("\x1B[?25h") + 1, done.out.rfind("\x1B[?25l") + 1);
+}
+
+TEST_F(CliAgents, WatchGoesOnWhenTheCoordinatorIsStartedAnew) {
+  Serve();
+  const std::string address = server_->address();
+  AssayProcess process({"agents", "--watch", "--coordinator", address}, Options());
+  ASSERT_TRUE(process.WaitForText("node-1 up"));
+  server_.reset();
+  ASSERT_TRUE(process.WaitForText("the coordinator is away"));
+  Serve();
+  EXPECT_EQ(Assay({"drain", "node-1"}).code, 0);
+  EXPECT_TRUE(process.WaitForText("node-1 drained"));
+  process.Signal(SIGINT);
+  EXPECT_EQ(process.Wait().code, 0);
+}
+
+TEST_F(CliAgents, WatchEndsWhenNobodyReads) {
+  Serve();
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  ProcessOptions options = Options();
+  options.out_fd = ends[1];
+  AssayProcess process({"agents", "--watch"}, options);
+  close(ends[1]);
+  char first = 0;
+  ASSERT_EQ(read(ends[0], &first, 1), 1);
+  close(ends[0]);
+  const Finished done = process.Wait();
+  EXPECT_EQ(done.code, 0);
+  EXPECT_EQ(done.err, "");
 }
 
 TEST_F(CliAgents, DrainOfAnUnknownNodeIsExitTwo) {

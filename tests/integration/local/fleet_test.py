@@ -7,6 +7,7 @@ import json
 import pathlib
 import signal
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "cluster"))
@@ -61,6 +62,25 @@ class Drain(unittest.TestCase):
         with local(ASSAY_NODE="node7") as t:
             t.assay("drain", "node7", check=0)
             self.assertEqual(agent(t)["state"], "drained")
+
+
+class Watch(unittest.TestCase):
+    def test_watch_tells_what_runs_and_ends_with_ctrl_c(self):
+        with local("default:slow=2") as t:
+            node = agent(t)["node"]
+            child = t.start("agents", "--watch")
+            t.assay("run", t.matrix(SLOW), "--detach", check=0)
+            wait_for(t.runners, 20, "a runner")
+            t.assay("cancel", "last", check=0)
+            wait_for(lambda: not agent(t)["held"], 20, "nothing runs")
+            time.sleep(2.5)  # two looks of the watcher
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=20)
+            self.assertEqual((child.returncode, err), (0, ""))
+            lines = [line.split(" ", 1)[1] for line in out.splitlines()]
+            self.assertRegex(lines[0], rf"^{node} up: 1 x RTX 3090 .*, stacks ")
+            self.assertTrue(any("; runs run " in line for line in lines), out)
+            self.assertNotIn("; runs run ", lines[-1])
 
 
 if __name__ == "__main__":

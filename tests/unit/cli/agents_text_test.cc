@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,37 @@ TEST(AgentsText, TheTableHasALineANodeWithWhatItHolds) {
   const std::string table = AgentsTable(std::vector{Agent("n1", "up"), busy}, 100, false);
   EXPECT_THAT(table, ::testing::ContainsRegex("n1 +up +1 x RTX 3090 +none +0\n"));
   EXPECT_THAT(table, ::testing::ContainsRegex("n2 +draining +1 x RTX 3090 +none +1\n"));
+}
+
+TEST(AgentsText, OnlyWhatChangedIsALine) {
+  const std::vector<AgentSummary> before = {Agent("n1", "up"), Agent("n2", "up")};
+  EXPECT_EQ(AgentChanges({}, before).size(), 2u);
+  EXPECT_TRUE(AgentChanges(before, before).empty());
+  std::vector<AgentSummary> after = before;
+  after[1].state = "lost";
+  after[0].last_seen_unix_ms = 5;
+  EXPECT_THAT(AgentChanges(before, after),
+              ::testing::ElementsAre("n2 lost: 1 x RTX 3090, stacks none"));
+  after.pop_back();
+  EXPECT_THAT(AgentChanges(before, after), ::testing::ElementsAre("n2 gone"));
+}
+
+TEST(AgentsText, ALineSaysWhatRuns) {
+  AgentSummary agent = Agent("n1", "up");
+  agent.held = {{"01A", "01R", 3, "resnet50"}};
+  EXPECT_EQ(AgentLine(agent), "n1 up: 1 x RTX 3090, stacks none; runs run 01R cell 3, resnet50");
+}
+
+TEST(AgentsText, ABlockNeverFillsTheTerminal) {
+  std::vector<AgentSummary> agents;
+  for (int i = 0; i < 50; ++i) agents.push_back(Agent("n" + std::to_string(i), "up"));
+  for (const size_t rows : {1, 4, 10, 24}) {
+    const std::string block = AgentsBlock(agents, 100, rows, false);
+    EXPECT_LE(std::count(block.begin(), block.end(), '\n'), std::max<size_t>(rows - 1, 3)) << rows;
+    EXPECT_THAT(block, ::testing::ContainsRegex("and [0-9]+ more\n$")) << rows;
+  }
+  EXPECT_THAT(AgentsBlock(agents, 100, 60, false), Not(HasSubstr("more")));
+  EXPECT_EQ(AgentsBlock({}, 100, 24, false), "no agent has connected\n");
 }
 
 TEST(AgentsText, JsonNamesTheHeldCells) {
