@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/exit_codes.h"
+#include "cli/help_texts.h"
 #include "cli/printable.h"
 #include "common/config/settings.h"
 #include "common/status/status.h"
@@ -16,50 +17,6 @@
 
 namespace assay::cli {
 namespace {
-
-constexpr char kGlobalFooter[] = R"(Exit codes:
-  0    all went well; a cell that did not fit into memory or is unsupported is no failure
-  1    a cell failed, hung, timed out or was lost, and others are ok
-  2    bad input: a matrix file, a flag, an unknown run or cell, a file that cannot be written
-  3    nothing could be run: no coordinator, no agent, or no cell ended ok
-  130  cancelled, here with Ctrl-C or by someone else
-  143  cancelled here by SIGTERM
-
-Examples:
-  assay plan m.yaml            what would be measured, without a server or a GPU
-  assay run m.yaml             measure it on this machine and print the table
-  assay results last --format csv > table.csv
-  assay show last 7            why cell 7 came out as it did
-
-`assay COMMAND --help` says more about each command.)";
-
-constexpr char kRunFooter[] =
-    R"(The first line on standard output is `run ID` (on standard error with --format json or csv, so that
-standard output holds the document alone). Progress goes to standard error: a block that is redrawn
-on a terminal, else a line for each ended cell and at least one every 10 s. Errors come last.
-With --quiet nothing is said but that a run has been waiting for 45 s, and for what.
-
-Run the same command again after an interruption: an unfinished run of the same matrix goes on, no
-finished cell is measured twice. --new starts afresh.
-
-Ctrl-C cancels the run, waits until every process of it is gone and prints what was measured; a
-second Ctrl-C leaves at once. SIGTERM, by which a batch system ends a job, does what the first
-Ctrl-C does, and the exit code is 143; more of them change nothing. A lost terminal (SIGHUP) leaves
-the run going as --detach does: `assay watch last` follows it again.
-
-Examples:
-  assay run m.yaml
-  assay run m.yaml --detach && assay watch last
-  assay run m.yaml --quiet --format json > results.json)";
-
-constexpr char kPlanFooter[] =
-    R"(Needs no server, no GPU and no framework. With --cards or --coordinator it also says which specs
-cannot run there, and why.
-
-Examples:
-  assay plan m.yaml
-  assay plan m.yaml --cards "RTX 3090,RTX 2080 Ti"
-  assay plan --schema > matrix.schema.json      for completion in an editor)";
 
 constexpr char kRunWord[] = "Run: its id, the unique start of an id, or `last`";
 
@@ -169,6 +126,11 @@ class Parser {
     if (!csv) without_csv_.push_back(sub);
   }
 
+  // One value a flag: a list would take the file that follows it too.
+  void AddLabels(CLI::App* sub, const char* doc) {
+    sub->add_option("--label", labels_, doc)->type_name("NAME=VALUE")->allow_extra_args(false);
+  }
+
   void AddRunWord(CLI::App* sub) {
     sub->add_option("RUN", args_.run, kRunWord)->required()->type_name("");
   }
@@ -192,6 +154,8 @@ class Parser {
     run->add_flag("--yes,-y", args_.yes, "Agree to more than 10,000 cells");
     run->add_flag("--new", args_.force_new,
                   "Start a new run even if the same matrix is unfinished");
+    AddLabels(run,
+              "Write NAME=VALUE on the run, to find it with `assay ls --label`; may be repeated");
     AddFormat(run, true);
   }
 
@@ -201,9 +165,11 @@ class Parser {
                    "  assay watch 01JB  any unique start of an id"));
     AddFormat(app_.get_subcommand("watch"), true);
 
-    AddFormat(Add("ls", "List the runs, newest first",
-                  "Examples:\n  assay ls\n  assay ls --format json | jq -r '.runs[0].id'"),
-              false);
+    CLI::App* ls = Add("ls", "List the runs, newest first",
+                       "Examples:\n  assay ls\n  assay ls --label team=cnn --label nightly=yes\n"
+                       "  assay ls --format json | jq -r '.runs[0].id'");
+    AddLabels(ls, "Only runs with this label; may be repeated, then all of them");
+    AddFormat(ls, false);
 
     CLI::App* show =
         Add("show", "Show a run, or one cell with its attempts, record and log",
@@ -411,7 +377,15 @@ class Parser {
       }
       args_.cell = cell;
     }
+    if (std::string sentence = TakeLabels(); !sentence.empty()) return sentence;
     return TakeCards();
+  }
+
+  std::string TakeLabels() {
+    auto labels = ParseLabels(labels_);
+    if (!labels.ok()) return "--label: " + Message(labels.status());
+    args_.labels = *std::move(labels);
+    return "";
   }
 
   std::string TakeCards() {
@@ -433,6 +407,7 @@ class Parser {
   std::string format_ = "table";
   std::string cell_;
   std::string cards_;
+  std::vector<std::string> labels_;
   const CLI::Option* plan_cards_ = nullptr;
   std::vector<const CLI::App*> without_csv_;
 };

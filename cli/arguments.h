@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/certs_arguments.h"
+#include "common/labels/labels.h"
 #include "common/net/transport.h"
 
 namespace assay::cli {
@@ -71,6 +72,7 @@ struct Arguments {
   bool yes = false;                // plan, run
   bool force_new = false;          // run --new
   bool failed = false;             // rerun --failed
+  Labels labels;                   // run, ls --label
   CertsArguments certs;
 
   bool LocalMode() const { return coordinator.value.empty(); }

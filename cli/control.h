@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/fleet/inventory.h"
+#include "common/labels/labels.h"
 #include "common/matrix/spec.h"
 #include "common/results/outcome.h"
 #include "common/results/record.h"
@@ -44,6 +45,7 @@ struct Submission {
   std::string file_name;
   bool allow_many = false;
   bool force_new = false;
+  Labels labels;
 };
 
 struct SubmitResult {
@@ -108,6 +110,7 @@ struct RunSummary {
   uint64_t failed = 0;  // fail, hung, timeout, lost
   int64_t started_at_unix_ms = 0;
   CountByOutcome outcomes;
+  Labels labels;
 };
 
 struct AttemptDetail {

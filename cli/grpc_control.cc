@@ -78,6 +78,7 @@ RunSummary FromProto(const v1::RunSummary& in) {
   out.ok = in.ok();
   out.failed = in.failed();
   out.started_at_unix_ms = in.started_at_unix_ms();
+  out.labels = Labels(in.labels().begin(), in.labels().end());
   out.outcomes = FromProto(in.outcomes());
   return out;
 }
@@ -221,6 +222,7 @@ class GrpcControl final : public Control {
     request.set_file_name(wire::CleanText(submission.file_name, wire::kMaxNameBytes));
     request.set_allow_many(submission.allow_many);
     request.set_force_new(submission.force_new);
+    request.mutable_labels()->insert(submission.labels.begin(), submission.labels.end());
     v1::SubmitReply reply;
     ASSAY_RETURN_IF_ERROR(Call(&v1::Control::Stub::Submit, request, &reply, kSubmitLimit));
     return FromProto(reply);

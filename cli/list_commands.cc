@@ -53,8 +53,10 @@ int StreamResults(CommandContext& context, Session& session) {
 int LsCommand(CommandContext& context) {
   Session session = MakeSession(context);
   if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
-  const auto runs = session.Call([](Control& control) { return control.ListRuns(); });
+  auto runs = session.Call([](Control& control) { return control.ListRuns(); });
   if (!runs.ok()) return FailCommand(context, runs.status());
+  std::erase_if(*runs,
+                [&](const RunSummary& run) { return !HasLabels(run.labels, context.args.labels); });
   if (context.args.format == Format::kJson) {
     Json list = Json::array();
     for (const RunSummary& run : *runs) {
@@ -64,21 +66,26 @@ int LsCommand(CommandContext& context) {
                       {"cells", run.cells},
                       {"ok", run.ok},
                       {"failed", run.failed},
+                      {"labels", run.labels},
                       {"started_at", TextOrNull(TimeText(run.started_at_unix_ms))}});
     }
     context.output.Out(DumpJson({{"runs", list}}));
     return kExitOk;
   }
   if (runs->empty()) {
-    PrintNote(context, fmt::format("no runs{}; `assay run FILE` makes one",
-                                   context.args.LocalMode() ? " in " + context.state_dir : ""));
+    const std::string where = context.args.LocalMode() ? " in " + context.state_dir : "";
+    PrintNote(context,
+              context.args.labels.empty()
+                  ? fmt::format("no runs{}; `assay run FILE` makes one", where)
+                  : fmt::format("no runs with {}{}", LabelsText(context.args.labels), where));
     return kExitOk;
   }
   const std::vector<FittedColumn> columns = {
       {"run", Align::kLeft, 0, 0, ""},     {"name", Align::kLeft, 12, 0, ""},
       {"state", Align::kLeft, 0, 0, ""},   {"cells", Align::kRight, 0, 0, ""},
       {"done", Align::kRight, 0, 2, ""},   {"ok", Align::kRight, 0, 0, ""},
-      {"failed", Align::kRight, 0, 0, ""}, {"started", Align::kLeft, 0, 1, ""}};
+      {"failed", Align::kRight, 0, 0, ""}, {"started", Align::kLeft, 0, 1, ""},
+      {"labels", Align::kLeft, 12, 3, ""}};
   std::vector<FittedRow> rows;
   for (const RunSummary& run : *runs) {
     std::string started = TimeText(run.started_at_unix_ms);
@@ -86,10 +93,10 @@ int LsCommand(CommandContext& context) {
     if (const size_t dot = started.find('.'); dot != std::string::npos) {
       started = started.substr(0, dot) + "Z";
     }
-    rows.push_back(
-        {{run.id, run.name, run.state, fmt::format("{}", run.cells), fmt::format("{}", run.done),
-          fmt::format("{}", run.ok), fmt::format("{}", run.failed), started},
-         run.failed > 0 ? Color::kRed : Color::kNone});
+    rows.push_back({{run.id, run.name, run.state, fmt::format("{}", run.cells),
+                     fmt::format("{}", run.done), fmt::format("{}", run.ok),
+                     fmt::format("{}", run.failed), started, LabelsText(run.labels)},
+                    run.failed > 0 ? Color::kRed : Color::kNone});
   }
   context.output.Out(
       RenderFitted(columns, rows, TableWidth(context.output.out_fd()), context.output.out_color()));

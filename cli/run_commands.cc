@@ -205,6 +205,7 @@ int RunCommand(CommandContext& context) {
   submission.file_name = MatrixFileName(context.args.file);
   submission.allow_many = context.args.yes;
   submission.force_new = context.args.force_new;
+  submission.labels = context.args.labels;
   MatrixOptions options;
   options.allow_many = context.args.yes;
   const auto matrix = ParseMatrix(*text, submission.file_name, options);

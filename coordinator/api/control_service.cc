@@ -45,6 +45,7 @@ void FinishSubmit(grpc::ServerUnaryReactor* call, const Access& access, const Re
     response->set_cells(body->cells);
     response->set_specs(body->specs);
     response->set_continued(body->continued);
+    for (const std::string& warning : body->warnings) response->add_warnings(warning);
   }
   call->Finish(ToGrpcStatus(reply.status));
 }
@@ -61,6 +62,8 @@ absl::StatusOr<event::SubmitRun> ParseSubmit(const v1::SubmitRequest& request) {
   submit.yaml = request.matrix_yaml();
   submit.digest = Sha256Hex(submit.yaml);
   submit.force_new = request.force_new();
+  submit.labels = Labels(request.labels().begin(), request.labels().end());
+  ASSAY_RETURN_IF_ERROR(CheckLabels(submit.labels));
   MatrixOptions options;
   options.allow_many = request.allow_many();
   ASSAY_ASSIGN_OR_RETURN(submit.matrix, ParseMatrix(submit.yaml, submit.file_name, options));

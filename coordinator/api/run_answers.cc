@@ -79,6 +79,7 @@ void FillSummary(const RunOverview& overview, v1::RunSummary* out) {
   out->set_started_at_unix_ms(overview.run.started_at_unix_ms != 0
                                   ? overview.run.started_at_unix_ms
                                   : overview.run.submitted_at_unix_ms);
+  out->mutable_labels()->insert(overview.run.labels.begin(), overview.run.labels.end());
   uint64_t done = 0;
   uint64_t failed = 0;
   for (const auto& [outcome, count] : overview.outcomes) {

@@ -103,6 +103,7 @@ struct SubmitReply {  // of SubmitRun and Rerun
   uint64_t cells = 0;
   uint64_t specs = 0;
   bool continued = false;
+  std::vector<std::string> warnings;
 };
 struct CancelReply {
   std::string run;

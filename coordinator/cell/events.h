@@ -36,6 +36,7 @@ struct SubmitRun {
   std::string digest;  // SHA-256 of yaml
   bool force_new = false;
   std::string user;  // by certificate; empty without one
+  Labels labels;     // checked
   Matrix matrix;     // matrix.specs[i].index == i
 };
 

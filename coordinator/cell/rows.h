@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/labels/labels.h"
 #include "common/matrix/matrix.h"
 #include "common/matrix/spec.h"
 #include "common/results/outcome.h"
@@ -47,6 +48,7 @@ struct RunRow {
   uint32_t generation = 1;       // grows when an ended run is opened again
   std::string rerun_request_id;  // of the latest rerun
   std::string submitted_by;      // the user's name by certificate; empty without one
+  Labels labels;
   int64_t submitted_at_unix_ms = 0;
   int64_t started_at_unix_ms = 0;  // first Start; 0 before
   int64_t ended_at_unix_ms = 0;    // 0 before

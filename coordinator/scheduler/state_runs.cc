@@ -30,6 +30,7 @@ RunRow RowOf(const event::SubmitRun& e) {
   RunRow row;
   row.request_id = e.request_id;
   row.submitted_by = e.user;
+  row.labels = e.labels;
   row.name = e.matrix.name;
   row.digest = e.digest;
   row.yaml = e.yaml;
@@ -75,8 +76,13 @@ void CoordinatorState::Impl::On(const event::SubmitRun& e) {
   if (!e.force_new) {
     for (const auto& [id, run] : runs_) {
       if (run->row.digest != e.digest || run->row.state == RunState::kCancelling) continue;
-      return Answer(e.token, absl::OkStatus(),
-                    SubmitReply{id, run->cells.size(), run->specs.size(), true});
+      SubmitReply reply{id, run->cells.size(), run->specs.size(), true, {}};
+      if (!e.labels.empty() && e.labels != run->row.labels) {
+        reply.warnings.push_back(fmt::format(
+            "run {} goes on with the labels that it began with ({}); --new starts another", id,
+            run->row.labels.empty() ? "none" : LabelsText(run->row.labels)));
+      }
+      return Answer(e.token, absl::OkStatus(), std::move(reply));
     }
   }
   if (e.matrix.specs.empty() || e.matrix.repeat < 1) {
@@ -103,7 +109,7 @@ void CoordinatorState::Impl::On(const event::SubmitRun& e) {
   if (!e.request_id.empty()) run_of_request_[e.request_id] = id;
   for (const Spec& spec : added.specs) batch_.specs.push_back({id, spec});
   Bind(added);
-  SubmitReply reply{id, added.cells.size(), added.specs.size(), false};
+  SubmitReply reply{id, added.cells.size(), added.specs.size(), false, {}};
   PersistRun(added);
   ReviewRun(added);
   Notify(id);
@@ -176,7 +182,7 @@ void CoordinatorState::Impl::On(const event::Rerun& e) {
        (known != ended_runs_.end() && known->second.rerun_request_id == e.request_id))) {
     const uint64_t cells = open != nullptr ? open->cells.size() : known->second.cells;
     const uint64_t specs = open != nullptr ? open->specs.size() : known->second.specs;
-    return Answer(e.token, absl::OkStatus(), SubmitReply{e.run, cells, specs, true});
+    return Answer(e.token, absl::OkStatus(), SubmitReply{e.run, cells, specs, true, {}});
   }
   if (absl::Status status = CheckRerun(e); !status.ok()) return Answer(e.token, std::move(status));
   std::unique_ptr<Run> run = LoadRun(*e.loaded);
@@ -213,7 +219,7 @@ void CoordinatorState::Impl::On(const event::Rerun& e) {
   lately_ended_.remove_if([&](const RunView& view) { return view.run == e.run; });
   Bind(added);
   PersistRun(added);
-  SubmitReply reply{e.run, added.cells.size(), added.specs.size(), true};
+  SubmitReply reply{e.run, added.cells.size(), added.specs.size(), true, {}};
   ReviewRun(added);
   Notify(e.run);
   schedule_ = true;

@@ -42,6 +42,7 @@ void EachColumn(Row& run, F&& f) {
   f("started_at", run.started_at_unix_ms);
   f("ended_at", run.ended_at_unix_ms);
   f("submitted_by", run.submitted_by);
+  f("labels", run.labels);
   f("yaml", Blob{run.yaml});
 }
 

@@ -86,6 +86,7 @@ class Fields {
     }
   }
   void Member(const char* name, Selection& out);
+  void Member(const char* name, Labels& out);
   void Member(const char* name, std::vector<MemberRow>& out);
   const Json* Find(const char* name) {
     if (!status_.ok()) return nullptr;
@@ -170,6 +171,25 @@ absl::StatusOr<std::vector<MemberRow>> ToMembers(const Json& json) {
   return members;
 }
 
+absl::StatusOr<Labels> ToLabels(const Json& json) {
+  if (!json.is_object()) return absl::InvalidArgumentError("'labels' is not an object");
+  Labels labels;
+  for (const auto& [name, value] : json.items()) {
+    if (!value.is_string()) return absl::InvalidArgumentError("'labels' holds no texts");
+    labels[name] = value.get<std::string>();
+  }
+  ASSAY_RETURN_IF_ERROR(CheckLabels(labels));
+  return labels;
+}
+
+void Fields::Member(const char* name, Labels& out) {
+  const Json* value = Find(name);
+  if (value == nullptr) return;
+  absl::StatusOr<Labels> labels = ToLabels(*value);
+  if (!labels.ok()) return Fail(Message(labels.status()));
+  out = *std::move(labels);
+}
+
 void Fields::Member(const char* name, Selection& out) {
   const Json* value = Find(name);
   if (value == nullptr) return;
@@ -230,6 +250,7 @@ void RunMembers(Members& members, Row& run) {
   members.Member("generation", run.generation);
   members.Member("rerun_request_id", run.rerun_request_id);
   members.Member("submitted_by", run.submitted_by);
+  members.Member("labels", run.labels);
   members.Member("submitted_at_unix_ms", run.submitted_at_unix_ms);
   members.Member("started_at_unix_ms", run.started_at_unix_ms);
   members.Member("ended_at_unix_ms", run.ended_at_unix_ms);
@@ -285,6 +306,13 @@ std::string SelectionJson(const Selection& selection) { return Dump(ToJson(selec
 absl::StatusOr<Selection> SelectionFromJson(std::string_view json) {
   ASSAY_ASSIGN_OR_RETURN(const Json parsed, Parse(json));
   return ToSelection(parsed);
+}
+
+std::string LabelsJson(const Labels& labels) { return Dump(Json(labels)); }
+
+absl::StatusOr<Labels> LabelsFromJson(std::string_view json) {
+  ASSAY_ASSIGN_OR_RETURN(const Json parsed, Parse(json));
+  return ToLabels(parsed);
 }
 
 std::string SpecJson(const Spec& spec) { return Dump(SpecToJson(spec)); }

@@ -19,6 +19,10 @@ namespace assay {
 std::string SelectionJson(const Selection& selection);
 absl::StatusOr<Selection> SelectionFromJson(std::string_view json);
 
+// Only labels that CheckLabels takes are read.
+std::string LabelsJson(const Labels& labels);
+absl::StatusOr<Labels> LabelsFromJson(std::string_view json);
+
 std::string SpecJson(const Spec& spec);
 absl::StatusOr<Spec> SpecFromJsonText(std::string_view json);
 

@@ -14,7 +14,7 @@ namespace assay {
 namespace {
 
 // From version n to n + 1, at index n. A published step is never changed: a later one is added.
-// Times are milliseconds since 1970 in UTC, flags 0 or 1, selection and members JSON.
+// Times are milliseconds since 1970 in UTC, flags 0 or 1, selection, members and labels JSON.
 constexpr std::array<const char*, kSchemaVersion> kSteps = {
     R"sql(
 CREATE TABLE schema_version (version INTEGER NOT NULL);
@@ -59,6 +59,7 @@ CREATE INDEX cells_by_outcome ON cells (run, outcome);
 )sql",
     "ALTER TABLE runs ADD COLUMN submitted_by TEXT NOT NULL DEFAULT '';",
     "ALTER TABLE nodes ADD COLUMN draining INTEGER NOT NULL DEFAULT 0;",
+    "ALTER TABLE runs ADD COLUMN labels TEXT NOT NULL DEFAULT '{}';",
 };
 
 const char* ColumnType(FieldType type) {

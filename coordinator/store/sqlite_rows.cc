@@ -91,6 +91,7 @@ class Binder {
   void Put(std::integral auto value) { statement_.Bind(++index_, static_cast<int64_t>(value)); }
   void Put(const Selection& value) { Put(std::string_view(SelectionJson(value))); }
   void Put(const std::vector<MemberRow>& value) { Put(std::string_view(MembersJson(value))); }
+  void Put(const Labels& value) { Put(std::string_view(LabelsJson(value))); }
   void Put(RunState value) { Put(RunStateName(value)); }
   void Put(AttemptState value) {
     Put(std::string_view(value == AttemptState::kEnded ? kEnded : kStarted));
@@ -136,6 +137,11 @@ class ColumnReader {
     absl::StatusOr<std::vector<MemberRow>> members = MembersFromJson(row_.Text(column));
     if (!members.ok()) return Fail(Damaged("gang", members.status()));
     value = *std::move(members);
+  }
+  void Get(int column, Labels& value) {
+    absl::StatusOr<Labels> labels = LabelsFromJson(row_.Text(column));
+    if (!labels.ok()) return Fail(Damaged("list of labels", labels.status()));
+    value = *std::move(labels);
   }
   void Get(int column, RunState& value) {
     const std::optional<RunState> state = RunStateFromName(row_.Text(column));

@@ -181,6 +181,7 @@ grpc::Status FakeControl::Submit(grpc::ServerContext*, const v1::SubmitRequest* 
     reply->set_continued(!run.empty());
     if (run.empty()) run = fmt::format("01JAAAAAAAAAAAAAAAAAAAAA{:02}", runs_.size() + 1);
     runs_[run].name = "fake";
+    runs_[run].labels = Labels(request->labels().begin(), request->labels().end());
   }
   reply->set_run(run);
   reply->set_cells(script_.outcomes.size());
@@ -232,6 +233,7 @@ grpc::Status FakeControl::ListRuns(grpc::ServerContext*, const v1::ListRunsReque
     run->set_state(update.state());
     run->set_cells(update.cells());
     run->set_done(update.done());
+    run->mutable_labels()->insert(it->second.labels.begin(), it->second.labels.end());
     for (const auto& [outcome, count] : update.outcomes()) {
       if (outcome == "ok") run->set_ok(count);
       if (IsFailureName(outcome)) run->set_failed(run->failed() + count);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "assay/v1/control_service.grpc.pb.h"
+#include "common/labels/labels.h"
 #include "common/sync/mutex.h"
 
 namespace assay::cli {
@@ -71,6 +72,7 @@ class FakeControl final : public v1::Control::Service {
  private:
   struct Run {
     std::string name;
+    Labels labels;
     bool cancelled = false;
     bool released = false;
   };

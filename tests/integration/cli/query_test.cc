@@ -37,7 +37,8 @@ TEST_F(CliQuery, LsAsJsonHasTheStatedFields) {
   const Json json = Json::parse(Assay({"ls", "--format", "json"}).out, nullptr, false);
   ASSERT_TRUE(json.is_object());
   const Json& run = json.at("runs").at(0);
-  EXPECT_EQ(run.size(), 7u);
+  EXPECT_EQ(run.size(), 8u);
+  EXPECT_EQ(run.at("labels"), Json::object());
   EXPECT_EQ(run.at("id"), kRunId);
   EXPECT_EQ(run.at("name"), "cards-cnn");
   EXPECT_EQ(run.at("state"), "done");
@@ -45,6 +46,23 @@ TEST_F(CliQuery, LsAsJsonHasTheStatedFields) {
   EXPECT_EQ(run.at("ok"), 1);
   EXPECT_EQ(run.at("failed"), 2);
   EXPECT_EQ(run.at("started_at"), "2026-03-29T01:30:00.250Z");
+}
+
+TEST_F(CliQuery, LsShowsLabelsAndFiltersByAllThatWereGiven) {
+  Serve();
+  EXPECT_EQ(Assay({"run", Matrix(), "--new", "--label", "team=cnn", "--label", "x=1"}).code, 0);
+  EXPECT_EQ(Assay({"run", Matrix(), "--new", "--label", "team=cnn"}).code, 0);
+  EXPECT_EQ(Assay({"run", Matrix(), "--new"}).code, 0);
+  EXPECT_THAT(Assay({"ls"}).out, HasSubstr("team=cnn x=1"));
+  const auto count = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"ls", "--format", "json"});
+    return Json::parse(Assay(words).out).at("runs").size();
+  };
+  EXPECT_EQ(count({}), 3u);
+  EXPECT_EQ(count({"--label", "team=cnn"}), 2u);
+  EXPECT_EQ(count({"--label", "team=cnn", "--label", "x=1"}), 1u);
+  EXPECT_EQ(count({"--label", "team=nlp"}), 0u);
+  EXPECT_THAT(Assay({"ls", "--label", "team=nlp"}).err, HasSubstr("no runs with team=nlp"));
 }
 
 TEST_F(CliQuery, ACoordinatorOfAnotherVersionIsAWarning) {

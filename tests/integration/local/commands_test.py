@@ -39,6 +39,25 @@ class Commands(unittest.TestCase):
             self.assertIn(again.returncode, (0, 2), (again.stdout, again.stderr))
             self.assertEqual([r["attempt"] for r in t.results()], [r["attempt"] for r in rows])
 
+    def test_labels_are_stored_with_the_run_and_travel_with_its_file(self):
+        with local() as t, local() as other:
+            t.assay("run", t.matrix(SMALL), "--label", "team=cnn", "--label", "why=new driver",
+                    check=0)
+            t.kill("assay-coordinator")
+            labels = {"team": "cnn", "why": "new driver"}
+            runs = json.loads(t.assay("ls", "--format", "json", check=0).stdout)["runs"]
+            self.assertEqual([run["labels"] for run in runs], [labels])
+            self.assertIn("team=cnn why=new driver", t.assay("ls", check=0).stdout)
+            t.assay("export", "last", "-o", "f.assay", check=0)
+            other.assay("merge", t.dir / "f.assay", check=0)
+            runs = json.loads(other.assay("ls", "--label", "why=new driver", "--format", "json",
+                                          check=0).stdout)["runs"]
+            self.assertEqual([run["labels"] for run in runs], [labels])
+            for bad in ("A=1", "a", "a=", "a=\x1b[2J"):
+                done = t.assay("run", t.matrix(SMALL), "--label", bad)
+                self.assertEqual((done.returncode, done.stdout), (2, ""), bad)
+                self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+
     def test_show_of_a_run_and_of_a_cell(self):
         with local("batch=64:crash") as t:
             t.assay("run", t.matrix(SMALL), check=1)

@@ -39,6 +39,16 @@ TEST(Arguments, RunTakesItsFileAndFlags) {
   EXPECT_EQ(parsed.arguments->format, Format::kJson);
 }
 
+TEST(Arguments, LabelsAreRepeatedAndLeaveTheFileAlone) {
+  const Parsed parsed = Parse({"run", "--label", "a=1", "m.yaml", "--label=b=x y"});
+  ASSERT_TRUE(parsed.arguments.has_value()) << parsed.err;
+  EXPECT_EQ(parsed.arguments->file, "m.yaml");
+  EXPECT_EQ(parsed.arguments->labels, (Labels{{"a", "1"}, {"b", "x y"}}));
+  EXPECT_EQ(Parse({"ls", "--label", "a=1"}).arguments->labels, (Labels{{"a", "1"}}));
+  EXPECT_THAT(RefusedWith({"run", "m.yaml", "--label", "A=1"}), HasSubstr("is no label name"));
+  EXPECT_THAT(RefusedWith({"ls", "--label", "a"}), HasSubstr("has no '='"));
+}
+
 TEST(Arguments, DrainTakesANodeAndWhetherToWait) {
   const Parsed parsed = Parse({"drain", "node7", "--wait"});
   ASSERT_TRUE(parsed.arguments.has_value()) << parsed.err;

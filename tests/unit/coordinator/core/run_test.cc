@@ -115,6 +115,29 @@ TEST(Order, HasAllOfOneRepeatBeforeTheNextAndIsShuffledBySeed) {
   EXPECT_FALSE(std::is_sorted(one.begin(), one.end()));
 }
 
+TEST(Submit, LabelsAreTheRunsAndAContinuedRunKeepsItsOwn) {
+  Bench bench;
+  const auto labelled = [&](Labels labels) {
+    return bench.Submit({MakeSpec(0)}, 1, [&](event::SubmitRun& s) {
+      s.digest = "same";
+      s.labels = std::move(labels);
+    });
+  };
+  const auto warnings = [&] {
+    return std::get<SubmitReply>(bench.replies[bench.last_token].body).warnings;
+  };
+  const std::string run = labelled({{"team", "cnn"}});
+  EXPECT_EQ(bench.rows.runs.at(run).labels, (Labels{{"team", "cnn"}}));
+  EXPECT_EQ(labelled({{"team", "cnn"}}), run);
+  EXPECT_TRUE(warnings().empty());
+  EXPECT_EQ(labelled({}), run);
+  EXPECT_TRUE(warnings().empty());
+  EXPECT_EQ(labelled({{"team", "nlp"}}), run);
+  ASSERT_EQ(warnings().size(), 1u);
+  EXPECT_THAT(warnings()[0], HasSubstr("team=cnn"));
+  EXPECT_EQ(bench.rows.runs.at(run).labels, (Labels{{"team", "cnn"}}));
+}
+
 TEST(Binding, PerCardMakesOneTargetOfEqualCardsOnTwoNodes) {
   Bench bench;
   bench.Hello(MakeNode("n1", "RTX 3090", 2));

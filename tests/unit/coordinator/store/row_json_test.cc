@@ -21,6 +21,14 @@ TEST(RowJsonTest, EveryRowReadsBackAsItWasWritten) {
   EXPECT_EQ(SpecJson(SpecFromJsonText(SpecJson(MakeSpec(3))).value()), SpecJson(MakeSpec(3)));
 }
 
+TEST(RowJsonTest, LabelsOfAFileAreCheckedAsThoseOfAUser) {
+  EXPECT_EQ(RunFromJson(R"({"labels":{"a":"b"}})")->labels, (Labels{{"a", "b"}}));
+  for (const char* text : {R"({"labels":{"A":"b"}})", R"({"labels":{"a":"\u001b[2J"}})",
+                           R"({"labels":{"a":1}})", R"({"labels":["a"]})"}) {
+    EXPECT_EQ(RunFromJson(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+}
+
 // Case 53: NaN, infinity and broken bytes.
 TEST(RowJsonTest, BrokenBytesBecomeReplacementCharactersAndReadBack) {
   AttemptRow attempt = MakeAttempt(kRunA, 7, "a1");
