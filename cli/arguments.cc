@@ -78,7 +78,8 @@ class Parser {
     }
   }
 
-  Parsed Parse(const std::vector<std::string>& words) {
+  Parsed Parse(const std::vector<std::string>& words,
+               const std::function<const char*(const char*)>& environment) {
     Parsed parsed;
     if (parsed.err = WordOfNoCommand(words); !parsed.err.empty()) {
       parsed.exit_code = kExitBadInput;
@@ -106,7 +107,7 @@ class Parser {
       parsed.exit_code = kExitBadInput;
       return parsed;
     }
-    return Finish();
+    return Finish(environment);
   }
 
   const CLI::App& app() const { return app_; }
@@ -154,6 +155,15 @@ class Parser {
     run->add_flag("--yes,-y", args_.yes, "Agree to more than 10,000 cells");
     run->add_flag("--new", args_.force_new,
                   "Start a new run even if the same matrix is unfinished");
+    run->add_flag("--resume", args_.resume,
+                  "Go on with the newest run of this matrix that is unfinished or partly\n"
+                  "failed; finished cells are not repeated");
+    run->add_option("--slice", slice_, "Run part I of N: the specs whose index modulo N is I - 1")
+        ->type_name("I/N");
+    run->add_option("--slice-id", slice_id_,
+                    "Tells one run of all slices from the next, the same for each of them\n"
+                    "(default: SLURM_ARRAY_JOB_ID, where it is set)")
+        ->type_name("WORD");
     AddLabels(run,
               "Write NAME=VALUE on the run, to find it with `assay ls --label`; may be repeated");
     AddFormat(run, true);
@@ -324,7 +334,7 @@ class Parser {
     return fmt::format("{}; see {} --help", what, where);
   }
 
-  Parsed Finish() {
+  Parsed Finish(const std::function<const char*(const char*)>& environment) {
     Parsed parsed;
     if (version_) {
       args_.command = Command::kVersion;
@@ -347,6 +357,8 @@ class Parser {
       if (std::string sentence = TakeCerts(args_.certs); !sentence.empty()) return refuse(sentence);
     }
     if (std::string sentence = TakeWords(); !sentence.empty()) return refuse(sentence);
+    if (std::string sentence = TakeRunFlags(environment); !sentence.empty())
+      return refuse(sentence);
     if (args_.detach && args_.format != Format::kTable) {
       return refuse("--detach prints no results, so --format has no meaning with it");
     }
@@ -381,6 +393,24 @@ class Parser {
     return TakeCards();
   }
 
+  std::string TakeRunFlags(const std::function<const char*(const char*)>& environment) {
+    if (args_.resume && args_.force_new) {
+      return "--resume goes on with a run and --new starts another; give one of them";
+    }
+    if (args_.resume && !args_.labels.empty()) {
+      return "--label has no meaning with --resume: a run keeps the labels that it began with";
+    }
+    if (slice_.empty()) return slice_id_.empty() ? "" : "--slice-id has no meaning without --slice";
+    if (args_.force_new) return "a slice is started anew with another --slice-id, not with --new";
+    if (const char* job = environment("SLURM_ARRAY_JOB_ID"); slice_id_.empty() && job != nullptr) {
+      slice_id_ = job;
+    }
+    auto slice = ParseSlice(slice_, slice_id_);
+    if (!slice.ok()) return "--slice: " + Message(slice.status());
+    args_.slice = *std::move(slice);
+    return "";
+  }
+
   std::string TakeLabels() {
     auto labels = ParseLabels(labels_);
     if (!labels.ok()) return "--label: " + Message(labels.status());
@@ -408,6 +438,8 @@ class Parser {
   std::string cell_;
   std::string cards_;
   std::vector<std::string> labels_;
+  std::string slice_;
+  std::string slice_id_;
   const CLI::Option* plan_cards_ = nullptr;
   std::vector<const CLI::App*> without_csv_;
 };
@@ -450,7 +482,7 @@ Parsed ParseArguments(const std::vector<std::string>& words,
   if (words.empty()) {
     return {std::nullopt, kExitBadInput, "", parser.app().help()};
   }
-  Parsed parsed = parser.Parse(words);
+  Parsed parsed = parser.Parse(words, environment);
   if (parsed.arguments) {
     Arguments& args = *parsed.arguments;
     if (const absl::Status status = ResolveSettings(args, environment, with_file); !status.ok()) {

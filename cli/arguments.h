@@ -14,6 +14,7 @@
 
 #include "cli/certs_arguments.h"
 #include "common/labels/labels.h"
+#include "common/matrix/slice.h"
 #include "common/net/transport.h"
 
 namespace assay::cli {
@@ -73,6 +74,8 @@ struct Arguments {
   bool force_new = false;          // run --new
   bool failed = false;             // rerun --failed
   Labels labels;                   // run, ls --label
+  Slice slice;                     // run --slice, --slice-id
+  bool resume = false;             // run --resume
   CertsArguments certs;
 
   bool LocalMode() const { return coordinator.value.empty(); }

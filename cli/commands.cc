@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -104,6 +105,14 @@ void PrintNote(CommandContext& context, const std::string& sentence) {
 
 std::string DumpJson(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string SlicesText(const RunSummary& run) {
+  if (run.slices == 0) return "";
+  return fmt::format("{} of {}",
+                     run.slices_here.empty() ? std::string("none")
+                                             : fmt::format("{}", fmt::join(run.slices_here, ", ")),
+                     run.slices);
 }
 
 std::string TimeText(int64_t unix_ms) {

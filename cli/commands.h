@@ -63,6 +63,9 @@ std::string DumpJson(const nlohmann::ordered_json& json);
 // A coordinator that this command has just started knows its agent only some moments later.
 absl::StatusOr<std::vector<AgentSummary>> WaitForAgents(Session& session);
 
+// "1, 2 of 4" for a sliced run, else empty.
+std::string SlicesText(const RunSummary& run);
+
 // ISO 8601, or "" for 0.
 std::string TimeText(int64_t unix_ms);
 

@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "common/fleet/inventory.h"
 #include "common/labels/labels.h"
+#include "common/matrix/slice.h"
 #include "common/matrix/spec.h"
 #include "common/results/outcome.h"
 #include "common/results/record.h"
@@ -46,6 +47,8 @@ struct Submission {
   bool allow_many = false;
   bool force_new = false;
   Labels labels;
+  Slice slice;
+  bool resume = false;
 };
 
 struct SubmitResult {
@@ -111,6 +114,8 @@ struct RunSummary {
   int64_t started_at_unix_ms = 0;
   CountByOutcome outcomes;
   Labels labels;
+  uint32_t slices = 0;                // of a sliced run: how many there are
+  std::vector<uint32_t> slices_here;  // and which of them have cells here
 };
 
 struct AttemptDetail {

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
@@ -187,19 +188,41 @@ int ExportCommand(CommandContext& context) {
   return kExitOk;
 }
 
+namespace {
+
+// Of merged runs that are cut into slices: a table of some of them looks like one of all.
+absl::Status PrintSlices(CommandContext& context, Session& session,
+                         const std::set<std::string>& merged) {
+  const auto runs = session.Call([](Control& control) { return control.ListRuns(); });
+  if (!runs.ok()) return runs.status();
+  for (const RunSummary& run : *runs) {
+    if (run.slices == 0 || !merged.contains(run.id)) continue;
+    const bool whole = run.slices_here.size() == run.slices;
+    context.output.Out(fmt::format("run {} has {} {}{}\n", Printable(run.id),
+                                   whole ? "all of its slices:" : "slices", SlicesText(run),
+                                   whole ? "" : "; merge the others too before you compare"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 int MergeCommand(CommandContext& context) {
   Session session = MakeSession(context);
   if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
+  std::set<std::string> all;
   for (const std::string& path : context.args.files) {
     const auto merged = session.Call([&](Control& control) { return MergeFrom(control, path); });
     if (!merged.ok()) return FailCommand(context, merged.status());
+    all.insert(merged->runs.begin(), merged->runs.end());
     std::string runs;
     for (const std::string& run : merged->runs) runs += " " + Printable(run);
     context.output.Out(fmt::format(
         "{}: run{}, {} new, {} known before\n", Printable(path), runs.empty() ? " none" : runs,
         Counted(merged->attempts_new, "attempt"), merged->attempts_known));
   }
-  return kExitOk;
+  const absl::Status status = PrintSlices(context, session, all);
+  return status.ok() ? kExitOk : FailCommand(context, status);
 }
 
 int ReproduceCommand(CommandContext& context) {

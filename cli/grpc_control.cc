@@ -78,6 +78,8 @@ RunSummary FromProto(const v1::RunSummary& in) {
   out.ok = in.ok();
   out.failed = in.failed();
   out.started_at_unix_ms = in.started_at_unix_ms();
+  out.slices = in.slices();
+  out.slices_here.assign(in.slices_here().begin(), in.slices_here().end());
   out.labels = Labels(in.labels().begin(), in.labels().end());
   out.outcomes = FromProto(in.outcomes());
   return out;
@@ -223,6 +225,10 @@ class GrpcControl final : public Control {
     request.set_allow_many(submission.allow_many);
     request.set_force_new(submission.force_new);
     request.mutable_labels()->insert(submission.labels.begin(), submission.labels.end());
+    request.set_slice(submission.slice.index);
+    request.set_slices(submission.slice.count);
+    request.set_slice_id(submission.slice.id);
+    request.set_resume(submission.resume);
     v1::SubmitReply reply;
     ASSAY_RETURN_IF_ERROR(Call(&v1::Control::Stub::Submit, request, &reply, kSubmitLimit));
     return FromProto(reply);

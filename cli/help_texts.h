@@ -27,7 +27,13 @@ on a terminal, else a line for each ended cell and at least one every 10 s. Erro
 With --quiet nothing is said but that a run has been waiting for 45 s, and for what.
 
 Run the same command again after an interruption: an unfinished run of the same matrix goes on, no
-finished cell is measured twice. --new starts afresh.
+finished cell is measured twice. --new starts afresh, --resume also opens the failed and cancelled
+cells of a run that has ended, and refuses where there is nothing to go on with.
+
+--slice I/N runs a part of the matrix, for N jobs that share no network: each with a state directory
+of its own, then `assay export last -o FILE` and one `assay merge FILE...`, which makes one run of
+them. Keys are those of the whole matrix. In a Slurm array:
+  assay run m.yaml --state $TMPDIR/assay --slice $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT
 
 Ctrl-C cancels the run, waits until every process of it is gone and prints what was measured; a
 second Ctrl-C leaves at once. SIGTERM, by which a batch system ends a job, does what the first

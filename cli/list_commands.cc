@@ -60,14 +60,17 @@ int LsCommand(CommandContext& context) {
   if (context.args.format == Format::kJson) {
     Json list = Json::array();
     for (const RunSummary& run : *runs) {
-      list.push_back({{"id", run.id},
-                      {"name", run.name},
-                      {"state", run.state},
-                      {"cells", run.cells},
-                      {"ok", run.ok},
-                      {"failed", run.failed},
-                      {"labels", run.labels},
-                      {"started_at", TextOrNull(TimeText(run.started_at_unix_ms))}});
+      list.push_back(
+          {{"id", run.id},
+           {"name", run.name},
+           {"state", run.state},
+           {"cells", run.cells},
+           {"ok", run.ok},
+           {"failed", run.failed},
+           {"labels", run.labels},
+           {"slices",
+            run.slices == 0 ? Json(nullptr) : Json{{"of", run.slices}, {"here", run.slices_here}}},
+           {"started_at", TextOrNull(TimeText(run.started_at_unix_ms))}});
     }
     context.output.Out(DumpJson({{"runs", list}}));
     return kExitOk;
@@ -85,7 +88,7 @@ int LsCommand(CommandContext& context) {
       {"state", Align::kLeft, 0, 0, ""},   {"cells", Align::kRight, 0, 0, ""},
       {"done", Align::kRight, 0, 2, ""},   {"ok", Align::kRight, 0, 0, ""},
       {"failed", Align::kRight, 0, 0, ""}, {"started", Align::kLeft, 0, 1, ""},
-      {"labels", Align::kLeft, 12, 3, ""}};
+      {"labels", Align::kLeft, 12, 3, ""}, {"slices", Align::kLeft, 8, 0, ""}};
   std::vector<FittedRow> rows;
   for (const RunSummary& run : *runs) {
     std::string started = TimeText(run.started_at_unix_ms);
@@ -93,10 +96,11 @@ int LsCommand(CommandContext& context) {
     if (const size_t dot = started.find('.'); dot != std::string::npos) {
       started = started.substr(0, dot) + "Z";
     }
-    rows.push_back({{run.id, run.name, run.state, fmt::format("{}", run.cells),
-                     fmt::format("{}", run.done), fmt::format("{}", run.ok),
-                     fmt::format("{}", run.failed), started, LabelsText(run.labels)},
-                    run.failed > 0 ? Color::kRed : Color::kNone});
+    rows.push_back(
+        {{run.id, run.name, run.state, fmt::format("{}", run.cells), fmt::format("{}", run.done),
+          fmt::format("{}", run.ok), fmt::format("{}", run.failed), started, LabelsText(run.labels),
+          SlicesText(run)},
+         run.failed > 0 ? Color::kRed : Color::kNone});
   }
   context.output.Out(
       RenderFitted(columns, rows, TableWidth(context.output.out_fd()), context.output.out_color()));

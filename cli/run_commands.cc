@@ -179,9 +179,10 @@ int AfterSubmit(CommandContext& context, Session& session, Signals& signals, int
   }
   const std::string run = Printable(submitted.run);
   if (submitted.continued) {
-    PrintNote(context,
-              fmt::format("an unfinished run of the same matrix goes on; what is done is not "
-                          "measured again (--new would start afresh)"));
+    PrintNote(context, context.args.resume
+                           ? "the run goes on; what is done is not measured again"
+                           : "an unfinished run of the same matrix goes on; what is done is not "
+                             "measured again (--new would start afresh)");
   }
   if (context.args.detach) {
     PrintNote(context, fmt::format("detached; `assay watch {}` follows it", run));
@@ -206,6 +207,8 @@ int RunCommand(CommandContext& context) {
   submission.allow_many = context.args.yes;
   submission.force_new = context.args.force_new;
   submission.labels = context.args.labels;
+  submission.slice = context.args.slice;
+  submission.resume = context.args.resume;
   MatrixOptions options;
   options.allow_many = context.args.yes;
   const auto matrix = ParseMatrix(*text, submission.file_name, options);

@@ -64,10 +64,59 @@ absl::StatusOr<event::SubmitRun> ParseSubmit(const v1::SubmitRequest& request) {
   submit.force_new = request.force_new();
   submit.labels = Labels(request.labels().begin(), request.labels().end());
   ASSAY_RETURN_IF_ERROR(CheckLabels(submit.labels));
+  submit.slice = {request.slice(), request.slices(), request.slice_id()};
+  ASSAY_RETURN_IF_ERROR(CheckSlice(submit.slice));
   MatrixOptions options;
   options.allow_many = request.allow_many();
   ASSAY_ASSIGN_OR_RETURN(submit.matrix, ParseMatrix(submit.yaml, submit.file_name, options));
   return submit;
+}
+
+// `run` is a full id.
+absl::StatusOr<Event> RerunEvent(const std::string& run, bool failed_only,
+                                 const std::string& request_id, ResultReader& reader,
+                                 const Access& access) {
+  ASSAY_RETURN_IF_ERROR(access.CheckOwner(reader, run));
+  event::Rerun rerun;
+  rerun.run = run;
+  rerun.failed_only = failed_only;
+  rerun.request_id = request_id;
+  ASSAY_ASSIGN_OR_RETURN(RunSnapshot snapshot, reader.LoadRun(run));
+  rerun.loaded = std::move(snapshot);
+  return Event(std::move(rerun));
+}
+
+// An unfinished run goes on as it is; one that has ended opens its failed cells again.
+absl::StatusOr<Event> ResumeEvent(event::SubmitRun submit, ResultReader& reader,
+                                  const Access& access) {
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<RunOverview> runs, reader.ListRuns());
+  const RunOverview* found = FindResumable(runs, submit.digest, submit.slice);
+  if (found == nullptr) {
+    return absl::NotFoundError(
+        fmt::format("nothing to resume: no run of this matrix{} is unfinished or has cells that "
+                    "failed or were cancelled; `assay run` without --resume starts one",
+                    submit.slice.IsWhole() ? "" : " and slice"));
+  }
+  if (!IsEnded(found->run.state)) {
+    submit.resumed = found->run.id;
+    return Event(std::move(submit));
+  }
+  return RerunEvent(found->run.id, true, submit.request_id, reader, access);
+}
+
+// Of SubmitRun and Rerun.
+void PostSubmit(StateLoop& loop, grpc::ServerUnaryReactor* call, const Access& access, Event event,
+                v1::SubmitReply* response) {
+  auto posted = std::make_shared<Event>(std::move(event));
+  loop.Call(
+      [posted](ReplyToken token) -> Event {
+        if (auto* submit = std::get_if<event::SubmitRun>(posted.get())) submit->token = token;
+        if (auto* rerun = std::get_if<event::Rerun>(posted.get())) rerun->token = token;
+        return std::move(*posted);
+      },
+      [call, response, access](const Reply& reply) {
+        FinishSubmit(call, access, reply, response);
+      });
 }
 
 }  // namespace
@@ -99,16 +148,12 @@ grpc::ServerUnaryReactor* ControlService::Submit(grpc::CallbackServerContext* co
     for (const std::string& warning : parsed->matrix.warnings) {
       response->add_warnings(wire::CleanText(warning, wire::kMaxSentenceBytes));
     }
-    auto submit = std::make_shared<event::SubmitRun>(*std::move(parsed));
-    submit->user = access.user();
-    parts_.loop.Call(
-        [submit](ReplyToken token) -> Event {
-          submit->token = token;
-          return std::move(*submit);
-        },
-        [call, response, access](const Reply& reply) {
-          FinishSubmit(call, access, reply, response);
-        });
+    parsed->user = access.user();
+    absl::StatusOr<Event> event = request->resume()
+                                      ? ResumeEvent(*std::move(parsed), parts_.reader, access)
+                                      : absl::StatusOr<Event>(*std::move(parsed));
+    if (!event.ok()) return call->Finish(ToGrpcStatus(event.status()));
+    PostSubmit(parts_.loop, call, access, *std::move(event), response);
   });
   return call;
 }
@@ -189,29 +234,15 @@ grpc::ServerUnaryReactor* ControlService::Rerun(grpc::CallbackServerContext* con
   auto* call = new UnaryCall(*this);
   const Access access(parts_.peers.Of(*context), "rerun");
   if (!access.Allow(Role::kSubmit, call)) return call;
-  const auto load = [this, request, access]() -> absl::StatusOr<event::Rerun> {
+  const auto load = [this, request, access]() -> absl::StatusOr<Event> {
     ASSAY_RETURN_IF_ERROR(CheckArgument(request->request_id(), "request_id"));
-    event::Rerun rerun;
-    ASSAY_ASSIGN_OR_RETURN(rerun.run, parts_.reader.ResolveRun(request->run()));
-    ASSAY_RETURN_IF_ERROR(access.CheckOwner(parts_.reader, rerun.run));
-    rerun.failed_only = request->failed_only();
-    rerun.request_id = request->request_id();
-    ASSAY_ASSIGN_OR_RETURN(RunSnapshot snapshot, parts_.reader.LoadRun(rerun.run));
-    rerun.loaded = std::move(snapshot);
-    return rerun;
+    ASSAY_ASSIGN_OR_RETURN(const std::string run, parts_.reader.ResolveRun(request->run()));
+    return RerunEvent(run, request->failed_only(), request->request_id(), parts_.reader, access);
   };
   parts_.work.Post([this, call, load, response, access] {
-    absl::StatusOr<event::Rerun> loaded = load();
-    if (!loaded.ok()) return call->Finish(ToGrpcStatus(loaded.status()));
-    auto rerun = std::make_shared<event::Rerun>(*std::move(loaded));
-    parts_.loop.Call(
-        [rerun](ReplyToken token) -> Event {
-          rerun->token = token;
-          return std::move(*rerun);
-        },
-        [call, response, access](const Reply& reply) {
-          FinishSubmit(call, access, reply, response);
-        });
+    absl::StatusOr<Event> event = load();
+    if (!event.ok()) return call->Finish(ToGrpcStatus(event.status()));
+    PostSubmit(parts_.loop, call, access, *std::move(event), response);
   });
   return call;
 }

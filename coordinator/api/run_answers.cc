@@ -79,6 +79,8 @@ void FillSummary(const RunOverview& overview, v1::RunSummary* out) {
   out->set_started_at_unix_ms(overview.run.started_at_unix_ms != 0
                                   ? overview.run.started_at_unix_ms
                                   : overview.run.submitted_at_unix_ms);
+  out->set_slices(overview.run.slice.count);
+  for (const uint32_t slice : overview.slices) out->add_slices_here(slice);
   out->mutable_labels()->insert(overview.run.labels.begin(), overview.run.labels.end());
   uint64_t done = 0;
   uint64_t failed = 0;
@@ -90,6 +92,27 @@ void FillSummary(const RunOverview& overview, v1::RunSummary* out) {
   }
   out->set_done(done);
   out->set_failed(failed);
+}
+
+const RunOverview* FindResumable(const std::vector<RunOverview>& runs, const std::string& digest,
+                                 const Slice& slice) {
+  for (const RunOverview& overview : runs) {
+    const RunRow& run = overview.run;
+    // All slices of a run have one id, also where they have been merged into it.
+    const bool same = slice.IsWhole() ? run.digest == digest && run.slice.IsWhole()
+                                      : run.id == SlicedRunId(digest, slice);
+    if (!same) continue;
+    if (!IsEnded(run.state)) return &overview;
+    uint64_t done = 0;
+    bool failed = false;
+    for (const auto& [outcome, count] : overview.outcomes) {
+      done += count;
+      failed = failed || IsFailure(outcome) || outcome == Outcome::kCancelled;
+    }
+    // No cell at all: no target came in time.
+    if (failed || done < run.cells || run.cells == 0) return &overview;
+  }
+  return nullptr;
 }
 
 Record JudgedRecord(const RunRow& run, const Spec& spec, const CellRow& cell,

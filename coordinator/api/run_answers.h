@@ -15,6 +15,11 @@ namespace assay {
 // Of a list of runs.
 void FillSummary(const RunOverview& overview, v1::RunSummary* out);
 
+// The newest run of that matrix and slice that is unfinished, or has cells that failed, were
+// cancelled or have no outcome; nullptr where there is none. `runs`: the newest first.
+const RunOverview* FindResumable(const std::vector<RunOverview>& runs, const std::string& digest,
+                                 const Slice& slice);
+
 // The record of a cell with verdict and marks, which are computed on reading.
 Record JudgedRecord(const RunRow& run, const Spec& spec, const CellRow& cell,
                     const AttemptRow* attempt);

@@ -37,7 +37,10 @@ struct SubmitRun {
   bool force_new = false;
   std::string user;  // by certificate; empty without one
   Labels labels;     // checked
-  Matrix matrix;     // matrix.specs[i].index == i
+  Slice slice;       // checked
+  // Full id of an unfinished run: go on with that one and nothing else (run --resume).
+  std::string resumed;
+  Matrix matrix;  // matrix.specs[i].index == i
 };
 
 struct CancelRun {

@@ -13,6 +13,7 @@
 
 #include "common/labels/labels.h"
 #include "common/matrix/matrix.h"
+#include "common/matrix/slice.h"
 #include "common/matrix/spec.h"
 #include "common/results/outcome.h"
 #include "common/results/record.h"
@@ -49,6 +50,7 @@ struct RunRow {
   std::string rerun_request_id;  // of the latest rerun
   std::string submitted_by;      // the user's name by certificate; empty without one
   Labels labels;
+  Slice slice;  // of merged slices that of the first
   int64_t submitted_at_unix_ms = 0;
   int64_t started_at_unix_ms = 0;  // first Start; 0 before
   int64_t ended_at_unix_ms = 0;    // 0 before
@@ -64,7 +66,7 @@ struct SpecRow {
 // Primary key (run, cell).
 struct CellRow {
   std::string run;
-  uint64_t cell = 0;  // from 1, in the order of binding
+  uint64_t cell = 0;  // from 1, in the order of binding; with gaps in a slice (Slice::NextCell)
   uint32_t spec_index = 0;
   uint32_t repeat = 1;         // from 1
   std::string target;          // card, node or GPU UUID, as the run's placement says

@@ -27,6 +27,15 @@ uint64_t CellOrder(uint64_t seed, uint32_t repeat, uint32_t spec_index, std::str
 Run::Run(RunRow run_row, std::vector<Spec> run_specs, const CoordinatorDeps& deps)
     : row(std::move(run_row)), specs(std::move(run_specs)), finder(deps, row.select) {}
 
+Cell* Run::FindCell(uint64_t number) {
+  // Without gaps, as nearly always, a cell stands at its number.
+  if (number - 1 < cells.size() && cells[number - 1].row.cell == number) return &cells[number - 1];
+  const auto it =
+      std::lower_bound(cells.begin(), cells.end(), number,
+                       [](const Cell& cell, uint64_t wanted) { return cell.row.cell < wanted; });
+  return it != cells.end() && it->row.cell == number ? &*it : nullptr;
+}
+
 void Run::AddTarget(const Target& target) {
   const auto index = static_cast<uint32_t>(targets.size());
   target_index_[target] = index;
@@ -35,10 +44,11 @@ void Run::AddTarget(const Target& target) {
     Group group;
     group.spec = s;
     group.target = index;
-    for (uint32_t repeat = 1; repeat <= row.repeat; ++repeat) {
+    const uint32_t repeats = row.slice.Has(s) ? row.repeat : 0;
+    for (uint32_t repeat = 1; repeat <= repeats; ++repeat) {
       Cell cell;
       cell.row.run = row.id;
-      cell.row.cell = cells.size() + 1;
+      cell.row.cell = row.slice.NextCell(cells.empty() ? 0 : cells.back().row.cell);
       cell.row.spec_index = s;
       cell.row.repeat = repeat;
       cell.row.target = target.name;
@@ -49,14 +59,15 @@ void Run::AddTarget(const Target& target) {
       cells.push_back(std::move(cell));
     }
     groups.push_back(std::move(group));
-    groups.back().open = row.repeat;
-    for (const uint64_t number : groups.back().cells) CountPending(cells[number - 1], 1);
+    groups.back().open = repeats;
+    for (const uint64_t number : groups.back().cells) CountPending(CellAt(number), 1);
   }
   row.cells = cells.size();
 }
 
 bool Run::AdoptCell(CellRow stored) {
-  if (stored.cell != cells.size() + 1 || stored.spec_index >= specs.size()) return false;
+  const uint64_t last = cells.empty() ? 0 : cells.back().row.cell;
+  if (stored.cell <= last || stored.spec_index >= specs.size()) return false;
   const Target target{stored.target, stored.simulated};
   if (!HasTarget(target)) {
     const auto index = static_cast<uint32_t>(targets.size());
@@ -112,7 +123,7 @@ void Run::FindPlaces(const Fleet& fleet, BootTime now) {
       placeless.push_back(g);
     }
     for (const uint64_t number : group.cells) {
-      Cell& cell = cells[number - 1];
+      Cell& cell = CellAt(number);
       cell.queued.reset();
       if (cell.Pending()) Enqueue(cell);
     }

@@ -66,7 +66,7 @@ class Run {
   const std::vector<Spec> specs;
   std::vector<Target> targets;
   std::vector<Group> groups;  // targets x specs
-  std::vector<Cell> cells;    // by cell number - 1
+  std::vector<Cell> cells;    // by number, which has gaps in a slice of a matrix
   std::vector<Place> places;
   std::map<QueueKey, std::set<std::pair<uint64_t, uint64_t>>> queues;  // (order, cell)
   std::vector<uint32_t> placeless;  // groups with pending cells and no place
@@ -83,14 +83,18 @@ class Run {
   double pending_bound_seconds = 0;  // sum of max_seconds over pending cells
   PlaceFinder finder;
 
-  Cell* FindCell(uint64_t cell) { return cell - 1 < cells.size() ? &cells[cell - 1] : nullptr; }
+  Cell* FindCell(uint64_t number);
+  // Of a number that is known to exist.
+  Cell& CellAt(uint64_t number) { return *FindCell(number); }
+  const Cell& CellAt(uint64_t number) const { return *const_cast<Run*>(this)->FindCell(number); }
   const Spec& SpecOf(const Cell& cell) const { return specs[cell.row.spec_index]; }
   bool HasTarget(const Target& target) const { return target_index_.contains(target); }
 
-  // Makes the cells of every spec and repeat on a new target, pending and in no queue yet.
+  // Makes the cells of every spec of the slice and repeat on a new target, pending and in no queue
+  // yet.
   void AddTarget(const Target& target);
   // Takes over a stored cell. Cells come in the order of their numbers; false for one that does not
-  // fit (a gap, an unknown spec), which the caller reports.
+  // fit (out of order, an unknown spec), which the caller reports.
   bool AdoptCell(CellRow stored);
 
   // Finds the places of all groups again and puts every pending cell in its queue.

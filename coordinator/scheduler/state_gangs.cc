@@ -85,7 +85,7 @@ void CoordinatorState::Impl::On(const event::GangReady& e) {
 void CoordinatorState::Impl::StartGang(Gang& gang) {
   Run* run = FindRun(gang.run);
   if (run == nullptr) return;
-  Cell& cell = run->cells[gang.cell - 1];
+  Cell& cell = run->CellAt(gang.cell);
   gang.row.number = ++cell.row.attempts;
   gang.row.state = AttemptState::kStarted;
   gang.row.started_at_unix_ms = WallMs();
@@ -153,7 +153,7 @@ void CoordinatorState::Impl::RefuseOffer(Gang& gang, const std::string& name,
     return;
   }
   RestAfterRefusal(node->rest, why);
-  Cell& cell = run->cells[gang.cell - 1];
+  Cell& cell = run->CellAt(gang.cell);
   ++cell.refusals;
 }
 
@@ -182,7 +182,7 @@ void CoordinatorState::Impl::ReleaseGang(std::string attempt) {
   Run* run = FindRun(gang.run);
   if (run == nullptr) return;
   run->gangs.erase(attempt);
-  Cell& cell = run->cells[gang.cell - 1];
+  Cell& cell = run->CellAt(gang.cell);
   run->GiveBack(cell);
   if (run->row.state == RunState::kCancelling) {
     run->End(cell, Outcome::kCancelled, reason::kUserCancelled,
@@ -223,7 +223,7 @@ void CoordinatorState::Impl::On(const event::RanksJoined& e) {
         of->device_rests.erase(gang.row.members[rank].gpu_uuid);
     }
   }
-  if (Run* run = FindRun(gang.run); run != nullptr) run->cells[gang.cell - 1].refusals = 0;
+  if (Run* run = FindRun(gang.run); run != nullptr) run->CellAt(gang.cell).refusals = 0;
   Notify(gang.run);
 }
 
@@ -263,7 +263,7 @@ void CoordinatorState::Impl::CheckGang(const std::string& attempt) {
   const Run* run = FindRun(gang.run);
   if (run == nullptr) return;
   const bool over = gang.deadline.has_value() && now_ >= *gang.deadline;
-  const Limits& limits = run->SpecOf(run->cells[gang.cell - 1]).limits;
+  const Limits& limits = run->SpecOf(run->CellAt(gang.cell)).limits;
   if (!gang.Started()) {
     if (!over) return;
     for (const GangPart& part : gang.parts) {

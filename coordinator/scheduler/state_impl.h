@@ -45,6 +45,9 @@ class CoordinatorState::Impl {
   // --- state_runs.cc: users' events, binding, the end of a run
   void On(const event::SubmitRun& e);
   void AnswerAgain(const event::SubmitRun& e, const std::string& id);
+  void Continue(const event::SubmitRun& e, const Run& run);
+  void Resume(const event::SubmitRun& e);
+  absl::Status CheckSliceIsNew(const event::SubmitRun& e) const;
   void On(const event::CancelRun& e);
   void On(const event::Rerun& e);
   void On(const event::ImportRows& e);

@@ -10,7 +10,6 @@ namespace assay {
 std::unique_ptr<Run> CoordinatorState::Impl::LoadRun(RunSnapshot snapshot) {
   auto run = std::make_unique<Run>(std::move(snapshot.run), std::move(snapshot.specs), deps_);
   for (CellRow& cell : snapshot.cells) {
-    // A gap cannot come from here; a merged slice of a run may have one, and its rest is not rerun.
     if (!run->AdoptCell(std::move(cell))) break;
   }
   for (const AttemptRow& attempt : snapshot.attempts) {

@@ -123,7 +123,7 @@ bool CoordinatorState::Impl::OfferFrom(Run& run) {
     if (reservation_.has_value() && reservation_->run == run.row.id && reservation_->key == key) {
       reservation_.reset();
     }
-    Cell& cell = run.cells[run.queues.at(key).begin()->second - 1];
+    Cell& cell = run.CellAt(run.queues.at(key).begin()->second);
     Offer(run, cell, run.places[key.place], std::move(shares));
     return true;
   }
@@ -172,7 +172,7 @@ void CoordinatorState::Impl::Offer(Run& run, Cell& cell, const Place& place,
 void CoordinatorState::Impl::SendPrepare(Gang& gang, GangPart& part) {
   const Run* run = FindRun(gang.run);
   if (run == nullptr) return;
-  const Cell& cell = run->cells[gang.cell - 1];
+  const Cell& cell = run->CellAt(gang.cell);
   message::Prepare prepare;
   prepare.attempt = gang.row.id;
   prepare.run = gang.run;

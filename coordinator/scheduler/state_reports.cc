@@ -83,7 +83,7 @@ void CoordinatorState::Impl::FinishGang(Gang& settled) {
   Run* run = FindRun(gang.run);
   if (run == nullptr) return;
   run->gangs.erase(gang.row.id);
-  EndAttempt(*run, run->cells[gang.cell - 1], gang, merged);
+  EndAttempt(*run, run->CellAt(gang.cell), gang, merged);
   Notify(gang.run);
   ReviewRun(*run);
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "common/results/outcome.h"
+#include "common/text/number_format.h"
 #include "coordinator/scheduler/state_impl.h"
 
 namespace assay {
@@ -25,12 +26,20 @@ bool SelectsByName(const std::string& name, std::string_view card) {
   return one.Selects(card);
 }
 
+// The slices of a run are one shuffle.
+uint64_t SeedOf(std::string_view run_id) {
+  uint64_t seed = 0;
+  for (const char c : run_id) seed = seed * 31 + static_cast<unsigned char>(c);
+  return seed;
+}
+
 // What the file and its sender say; id, seed and time are given by the coordinator.
 RunRow RowOf(const event::SubmitRun& e) {
   RunRow row;
   row.request_id = e.request_id;
   row.submitted_by = e.user;
   row.labels = e.labels;
+  row.slice = e.slice;
   row.name = e.matrix.name;
   row.digest = e.digest;
   row.yaml = e.yaml;
@@ -67,31 +76,81 @@ void CoordinatorState::Impl::AnswerAgain(const event::SubmitRun& e, const std::s
   Answer(e.token, absl::OkStatus(), reply);
 }
 
+void CoordinatorState::Impl::Continue(const event::SubmitRun& e, const Run& run) {
+  SubmitReply reply{run.row.id, run.cells.size(), run.specs.size(), true, {}};
+  if (!e.labels.empty() && e.labels != run.row.labels) {
+    reply.warnings.push_back(
+        fmt::format("run {} goes on with the labels that it began with ({}); --new starts another",
+                    run.row.id, run.row.labels.empty() ? "none" : LabelsText(run.row.labels)));
+  }
+  Answer(e.token, absl::OkStatus(), std::move(reply));
+}
+
+void CoordinatorState::Impl::Resume(const event::SubmitRun& e) {
+  const Run* run = FindRun(e.resumed);
+  if (run == nullptr || run->row.state == RunState::kCancelling) {
+    return Answer(e.token, absl::FailedPreconditionError(fmt::format(
+                               "run {} {}; ask again", e.resumed,
+                               run == nullptr ? "ended meanwhile" : "is being cancelled")));
+  }
+  Continue(e, *run);
+}
+
+// All slices of a run have its id, so one state directory can hold one of them.
+absl::Status CoordinatorState::Impl::CheckSliceIsNew(const event::SubmitRun& e) const {
+  if (e.slice.index > e.matrix.specs.size()) {
+    return absl::InvalidArgumentError(fmt::format("slice {} is empty, since the matrix has {}",
+                                                  e.slice.ToString(),
+                                                  Counted(e.matrix.specs.size(), "spec")));
+  }
+  const std::string id = SlicedRunId(e.digest, e.slice);
+  const Run* run = FindRun(id);
+  if (run == nullptr && !ended_runs_.contains(id)) return absl::OkStatus();
+  if (run != nullptr && run->row.slice != e.slice) {
+    return absl::FailedPreconditionError(fmt::format(
+        "this state directory runs slice {} of the same matrix; give each slice one of its own "
+        "(--state DIR), and `assay merge` joins them",
+        run->row.slice.ToString()));
+  }
+  if (run != nullptr && !e.force_new && run->row.state != RunState::kCancelling) {
+    return absl::OkStatus();  // to be continued
+  }
+  return absl::FailedPreconditionError(fmt::format(
+      "run {} of the slices of this matrix {} here: `assay run --resume` goes on with what failed, "
+      "--slice-id WORD, the same for all slices, starts another run; a further slice of the same "
+      "run needs a state directory of its own (--state DIR)",
+      id, run == nullptr ? "has ended" : "is not over"));
+}
+
 void CoordinatorState::Impl::On(const event::SubmitRun& e) {
   if (!e.request_id.empty()) {
     if (const auto it = run_of_request_.find(e.request_id); it != run_of_request_.end()) {
       return AnswerAgain(e, it->second);
     }
   }
+  if (!e.resumed.empty()) return Resume(e);
+  if (!e.slice.IsWhole()) {
+    if (absl::Status status = CheckSliceIsNew(e); !status.ok()) {
+      return Answer(e.token, std::move(status));
+    }
+  }
   if (!e.force_new) {
     for (const auto& [id, run] : runs_) {
-      if (run->row.digest != e.digest || run->row.state == RunState::kCancelling) continue;
-      SubmitReply reply{id, run->cells.size(), run->specs.size(), true, {}};
-      if (!e.labels.empty() && e.labels != run->row.labels) {
-        reply.warnings.push_back(fmt::format(
-            "run {} goes on with the labels that it began with ({}); --new starts another", id,
-            run->row.labels.empty() ? "none" : LabelsText(run->row.labels)));
+      if (run->row.digest != e.digest || run->row.slice != e.slice ||
+          run->row.state == RunState::kCancelling) {
+        continue;
       }
-      return Answer(e.token, absl::OkStatus(), std::move(reply));
+      return Continue(e, *run);
     }
   }
   if (e.matrix.specs.empty() || e.matrix.repeat < 1) {
     return Answer(e.token, absl::InvalidArgumentError("the matrix has no cells: nothing to run"));
   }
   RunRow row = RowOf(e);
-  row.id = deps_.new_id(wall_);
+  row.id = e.slice.IsWhole() ? deps_.new_id(wall_) : SlicedRunId(e.digest, e.slice);
   constexpr uint64_t kSeedMask = (uint64_t{1} << 62) - 1;
-  row.seed = (e.matrix.seed.has_value() ? *e.matrix.seed : deps_.new_seed()) & kSeedMask;
+  const auto fresh = [&] { return e.slice.IsWhole() ? deps_.new_seed() : SeedOf(row.id); };
+  row.seed = (e.matrix.seed.has_value() ? *e.matrix.seed : fresh()) & kSeedMask;
   row.submitted_at_unix_ms = WallMs();
   auto run = std::make_unique<Run>(std::move(row), e.matrix.specs, deps_);
   run->bind_deadline = now_ + WaitOf(run->row.select);
@@ -352,7 +411,7 @@ void CoordinatorState::Impl::ReviewPlaceless(Run& run) {
       continue;
     }
     for (const uint64_t number : group.cells) {
-      Cell& cell = run.cells[number - 1];
+      Cell& cell = run.CellAt(number);
       if (!cell.Pending()) continue;
       run.End(cell, outcome, code, message, nullptr);
       batch_.cells.push_back(cell.row);

@@ -37,7 +37,7 @@ RunView CoordinatorState::Impl::MakeView(const Run& run, uint64_t since, BootTim
     const auto it = gangs_.find(attempt);
     if (it == gangs_.end()) continue;
     const Gang& gang = it->second;
-    const Cell& cell = run.cells[gang.cell - 1];
+    const Cell& cell = run.CellAt(gang.cell);
     ActiveCell active;
     active.cell = gang.cell;
     active.label = CellLabel(run.SpecOf(cell), cell.row);
@@ -77,7 +77,7 @@ double CoordinatorState::Impl::SecondsLeft(const Run& run, BootTime now) const {
     const auto it = gangs_.find(attempt);
     if (it == gangs_.end()) continue;
     const Gang& gang = it->second;
-    const double cap = run.SpecOf(run.cells[gang.cell - 1]).stop.max_seconds + kStartSeconds;
+    const double cap = run.SpecOf(run.CellAt(gang.cell)).stop.max_seconds + kStartSeconds;
     const double ran = gang.Started() ? Seconds(now - gang.started) : 0;
     const double rest =
         gang.progress.seconds_left > 0 ? gang.progress.seconds_left : (measured ? mean : cap) - ran;
@@ -138,7 +138,7 @@ std::vector<HeldCell> CoordinatorState::Impl::HeldBy(const Node& node) const {
   const Gang& gang = it->second;
   HeldCell held{node.gang, gang.run, gang.cell, ""};
   if (const Run* run = FindRun(gang.run); run != nullptr) {
-    const Cell& cell = run->cells[gang.cell - 1];
+    const Cell& cell = run->CellAt(gang.cell);
     held.label = CellLabel(run->SpecOf(cell), cell.row);
   }
   return {std::move(held)};

@@ -151,11 +151,16 @@ absl::StatusOr<std::vector<RunOverview>> FakeStore::ListRuns() {
   MutexLock lock(mutex_);
   std::vector<RunOverview> runs;
   for (const auto& [id, run] : tables_.runs) {
-    RunOverview overview{run, {}};
+    RunOverview overview{run, {}, {}};
     overview.run.yaml.clear();
+    std::set<uint32_t> slices;
     for (const auto& [key, cell] : tables_.cells) {
+      if (key.first == id && !run.slice.IsWhole()) {
+        slices.insert(static_cast<uint32_t>((key.second - 1) % run.slice.count + 1));
+      }
       if (key.first == id && cell.outcome.has_value()) ++overview.outcomes[*cell.outcome];
     }
+    overview.slices.assign(slices.begin(), slices.end());
     runs.push_back(std::move(overview));
   }
   std::sort(runs.begin(), runs.end(), [](const RunOverview& a, const RunOverview& b) {

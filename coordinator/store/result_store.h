@@ -43,6 +43,8 @@ class ResultStore {
 struct RunOverview {
   RunRow run;                            // without yaml
   std::map<Outcome, uint64_t> outcomes;  // of its cells that have one
+  // Of a sliced run: those that have a cell here, in order.
+  std::vector<uint32_t> slices;
 };
 
 // A cell and, where it has one, its counted attempt (without log_tail and cell_file).

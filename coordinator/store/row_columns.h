@@ -43,6 +43,9 @@ void EachColumn(Row& run, F&& f) {
   f("ended_at", run.ended_at_unix_ms);
   f("submitted_by", run.submitted_by);
   f("labels", run.labels);
+  f("slice", run.slice.index);
+  f("slices", run.slice.count);
+  f("slice_id", run.slice.id);
   f("yaml", Blob{run.yaml});
 }
 

@@ -251,6 +251,9 @@ void RunMembers(Members& members, Row& run) {
   members.Member("rerun_request_id", run.rerun_request_id);
   members.Member("submitted_by", run.submitted_by);
   members.Member("labels", run.labels);
+  members.Member("slice", run.slice.index);
+  members.Member("slices", run.slice.count);
+  members.Member("slice_id", run.slice.id);
   members.Member("submitted_at_unix_ms", run.submitted_at_unix_ms);
   members.Member("started_at_unix_ms", run.started_at_unix_ms);
   members.Member("ended_at_unix_ms", run.ended_at_unix_ms);
@@ -346,6 +349,7 @@ absl::StatusOr<RunRow> RunFromJson(std::string_view json) {
   Fields fields(parsed);
   RunMembers(fields, run);
   ASSAY_RETURN_IF_ERROR(fields.status());
+  ASSAY_RETURN_IF_ERROR(CheckSlice(run.slice));
   return run;
 }
 

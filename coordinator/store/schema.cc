@@ -60,6 +60,11 @@ CREATE INDEX cells_by_outcome ON cells (run, outcome);
     "ALTER TABLE runs ADD COLUMN submitted_by TEXT NOT NULL DEFAULT '';",
     "ALTER TABLE nodes ADD COLUMN draining INTEGER NOT NULL DEFAULT 0;",
     "ALTER TABLE runs ADD COLUMN labels TEXT NOT NULL DEFAULT '{}';",
+    R"sql(
+ALTER TABLE runs ADD COLUMN slice INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN slices INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN slice_id TEXT NOT NULL DEFAULT '';
+)sql",
 };
 
 const char* ColumnType(FieldType type) {

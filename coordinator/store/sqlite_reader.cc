@@ -62,6 +62,9 @@ absl::StatusOr<std::vector<RunOverview>> SqliteReader::ListRuns() {
                                       "outcome IS NOT NULL GROUP BY outcome"));
   const StatementUse use_counts(counts);
   for (RunOverview& overview : runs) {
+    if (!overview.run.slice.IsWhole()) {
+      ASSAY_ASSIGN_OR_RETURN(overview.slices, SlicesOf(overview.run));
+    }
     counts->Reset();
     counts->Bind(1, std::string_view(overview.run.id));
     while (true) {
@@ -73,6 +76,21 @@ absl::StatusOr<std::vector<RunOverview>> SqliteReader::ListRuns() {
     }
   }
   return runs;
+}
+
+absl::StatusOr<std::vector<uint32_t>> SqliteReader::SlicesOf(const RunRow& run) {
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement,
+                         rows_.Cached("SELECT DISTINCT (cell - 1) % ?2 + 1 FROM cells WHERE "
+                                      "run = ?1 ORDER BY 1"));
+  const StatementUse use_statement(statement);
+  statement->Bind(1, std::string_view(run.id));
+  statement->Bind(2, int64_t{run.slice.count});
+  std::vector<uint32_t> slices;
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
+    if (!row) return slices;
+    slices.push_back(static_cast<uint32_t>(statement->Integer(0)));
+  }
 }
 
 absl::StatusOr<std::string> SqliteReader::ResolveRun(const std::string& text) {

@@ -374,6 +374,9 @@ absl::StatusOr<RunRow> ReadRun(const SqliteStatement& row, bool with_yaml) {
   ColumnReader reader(row, 0, static_cast<int>(NamesOf<RunRow>().size()) - (with_yaml ? 0 : 1));
   EachColumn(run, reader);
   if (!reader.status().ok()) return reader.status();
+  if (const absl::Status status = CheckSlice(run.slice); !status.ok()) {
+    return Damaged("slice", status);
+  }
   return run;
 }
 

@@ -55,6 +55,8 @@ class SqliteReader final : public ResultReader {
                                                        uint64_t cell) override;
 
  private:
+  absl::StatusOr<std::vector<uint32_t>> SlicesOf(const RunRow& run);
+
   explicit SqliteReader(SqliteDatabase database)
       : database_(std::move(database)), rows_(database_) {}
 

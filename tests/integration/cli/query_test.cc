@@ -37,7 +37,8 @@ TEST_F(CliQuery, LsAsJsonHasTheStatedFields) {
   const Json json = Json::parse(Assay({"ls", "--format", "json"}).out, nullptr, false);
   ASSERT_TRUE(json.is_object());
   const Json& run = json.at("runs").at(0);
-  EXPECT_EQ(run.size(), 8u);
+  EXPECT_EQ(run.size(), 9u);
+  EXPECT_TRUE(run.at("slices").is_null());
   EXPECT_EQ(run.at("labels"), Json::object());
   EXPECT_EQ(run.at("id"), kRunId);
   EXPECT_EQ(run.at("name"), "cards-cnn");

@@ -83,5 +83,108 @@ class Watch(unittest.TestCase):
             self.assertNotIn("; runs run ", lines[-1])
 
 
+MATRIX = """
+name: slices
+axes:
+  model: [resnet50]
+  precision: [amp-fp16, fp32]
+  batch: [32, 64, 128]
+repeat: 2
+stop: {confidence: 0.01, min_seconds: 0.05, max_seconds: 0.2}
+"""
+
+
+class Slices(unittest.TestCase):
+    def test_slices_without_a_network_merge_into_the_run_of_the_whole_matrix(self):
+        with local() as one, local() as two, local() as whole, local() as joined:
+            files = []
+            for number, t in enumerate((one, two), 1):
+                t.env["SLURM_ARRAY_JOB_ID"] = "4711"
+                t.assay("run", t.matrix(MATRIX), "--slice", f"{number}/2", check=0)
+                t.assay("export", "last", "-o", "f.assay", check=0)
+                files.append(t.dir / "f.assay")
+            first = joined.assay("merge", files[1], check=0).stdout
+            self.assertRegex(first, r"\nrun \w{26} has slices 2 of 2; merge the others")
+            second = joined.assay("merge", *files, check=0).stdout
+            self.assertRegex(second, r"\nrun \w{26} has all of its slices: 1, 2 of 2\n")
+            runs = json.loads(joined.assay("ls", "--format", "json", check=0).stdout)["runs"]
+            self.assertEqual([(r["cells"], r["ok"], r["slices"]) for r in runs],
+                             [(12, 12, {"of": 2, "here": [1, 2]})])
+            whole.assay("run", whole.matrix(MATRIX), check=0)
+            cell = lambda row: (row["key"], row["index"], row["repeat"], row["card"], row["outcome"])
+            self.assertEqual(sorted(map(cell, joined.results())), sorted(map(cell, whole.results())))
+            attempts = [row["attempt"] for row in joined.results()]
+            self.assertEqual(sorted(attempts),
+                             sorted(row["attempt"] for t in (one, two) for row in t.results()))
+            # The table groups the repeats of the whole run.
+            self.assertIn("12 cells: 12 ok", joined.assay("results", "last", check=0).stdout)
+
+    def test_what_failed_in_a_slice_is_run_again_where_it_was_merged(self):
+        with local("batch=64:crash") as one, local() as joined:
+            one.assay("run", one.matrix(MATRIX), "--slice", "2/3", check=1)
+            one.assay("export", "last", "-o", "f.assay", check=0)
+            joined.assay("merge", one.dir / "f.assay", check=0)
+            self.assertEqual({r["outcome"] for r in joined.results()}, {"fail"})
+            joined.assay("rerun", "last", "--failed", check=0)
+            self.assertEqual([r["outcome"] for r in joined.results()], ["ok"] * 4)
+
+    def test_a_slice_that_cannot_be_told_apart_is_refused(self):
+        with local() as t:
+            matrix = t.matrix(MATRIX)
+            t.assay("run", matrix, "--slice", "1/2", check=0)
+            for words in (("--slice", "1/2"), ("--slice", "2/2"), ("--slice", "7/7"),
+                          ("--slice", "3/2"), ("--slice", "0/2"), ("--slice-id", "x")):
+                done = t.assay("run", matrix, *words)
+                self.assertEqual((done.returncode, done.stdout), (2, ""), (words, done.stderr))
+                self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+            t.assay("run", matrix, "--slice", "1/2", "--slice-id", "again", check=0)
+            self.assertEqual(len(json.loads(t.assay("ls", "--format", "json").stdout)["runs"]), 2)
+
+
+class Resume(unittest.TestCase):
+    def test_resume_opens_what_failed_and_repeats_nothing(self):
+        with local() as t:
+            rules = t.dir / "rules"
+            rules.write_text("batch=64:crash")
+            t.env["ASSAY_SIMULATE_FILE"] = str(rules)
+            matrix = t.matrix(SMALL)
+            none = t.assay("run", matrix, "--resume")
+            self.assertEqual((none.returncode, none.stdout), (2, ""))
+            self.assertIn("`assay run` without --resume starts one", none.stderr)
+            t.assay("run", matrix, check=1)
+            ok = {r["attempt"] for r in t.results() if r["outcome"] == "ok"}
+            rules.write_text("")
+            done = t.assay("run", matrix, "--resume", check=0)
+            self.assertIn("the run goes on; what is done is not measured again", done.stderr)
+            self.assertEqual([r["outcome"] for r in t.results()], ["ok"] * 4)
+            self.assertLessEqual(ok, {r["attempt"] for r in t.results()})
+            self.assertEqual(len(json.loads(t.assay("ls", "--format", "json").stdout)["runs"]), 1)
+            again = t.assay("run", matrix, "--resume")
+            self.assertEqual((again.returncode, again.stdout), (2, ""))
+
+    def test_resume_goes_on_with_an_unfinished_and_with_a_cancelled_run(self):
+        with local("default:slow=2") as t:
+            matrix = t.matrix(SLOW)
+            run = t.assay("run", matrix, "--detach", check=0).stdout
+            wait_for(t.runners, 20, "a runner")
+            self.assertEqual(t.assay("run", matrix, "--resume", "--detach", check=0).stdout, run)
+            t.assay("cancel", "last", check=0)
+            self.assertEqual(t.assay("run", matrix, "--resume", check=0).stdout.splitlines()[0],
+                             run.strip())
+            self.assertEqual([r["outcome"] for r in t.results()], ["ok"] * 4)
+
+    def test_resume_takes_the_newest_that_has_something_left(self):
+        with local() as t:
+            rules = t.dir / "rules"
+            t.env["ASSAY_SIMULATE_FILE"] = str(rules)
+            matrix = t.matrix(SMALL)
+            runs = []
+            for rule in ("batch=32:crash", "batch=64:crash", ""):
+                rules.write_text(rule)
+                runs.append(t.assay("run", matrix, "--new").stdout.split()[1])
+            done = t.assay("run", matrix, "--resume", check=0)
+            self.assertEqual(done.stdout.split()[1], runs[1])
+
+
 if __name__ == "__main__":
     main()

@@ -49,6 +49,27 @@ TEST(Arguments, LabelsAreRepeatedAndLeaveTheFileAlone) {
   EXPECT_THAT(RefusedWith({"ls", "--label", "a"}), HasSubstr("has no '='"));
 }
 
+TEST(Arguments, ASliceIsNamedByItsJobArray) {
+  const std::map<std::string, std::string> slurm = {{"SLURM_ARRAY_JOB_ID", "4711"}};
+  EXPECT_EQ(Parse({"run", "m.yaml", "--slice", "2/4"}).arguments->slice, (Slice{2, 4, ""}));
+  EXPECT_EQ(Parse({"run", "m.yaml", "--slice", "2/4"}, slurm).arguments->slice,
+            (Slice{2, 4, "4711"}));
+  EXPECT_EQ(Parse({"run", "m.yaml", "--slice", "2/4", "--slice-id", "x"}, slurm).arguments->slice,
+            (Slice{2, 4, "x"}));
+  // In a job of an array, a whole matrix stays a whole one.
+  EXPECT_TRUE(Parse({"run", "m.yaml"}, slurm).arguments->slice.IsWhole());
+  EXPECT_THAT(RefusedWith({"run", "m.yaml", "--slice", "0/4"}), HasSubstr("a slice is I/N"));
+  EXPECT_THAT(RefusedWith({"run", "m.yaml", "--slice-id", "x"}), HasSubstr("without --slice"));
+  EXPECT_THAT(RefusedWith({"run", "m.yaml", "--slice", "1/2", "--new"}), HasSubstr("--slice-id"));
+}
+
+TEST(Arguments, ResumeIsNotANewRun) {
+  EXPECT_TRUE(Parse({"run", "m.yaml", "--resume"}).arguments->resume);
+  EXPECT_THAT(RefusedWith({"run", "m.yaml", "--resume", "--new"}), HasSubstr("one of them"));
+  EXPECT_THAT(RefusedWith({"run", "m.yaml", "--resume", "--label", "a=1"}),
+              HasSubstr("keeps the labels"));
+}
+
 TEST(Arguments, DrainTakesANodeAndWhetherToWait) {
   const Parsed parsed = Parse({"drain", "node7", "--wait"});
   ASSERT_TRUE(parsed.arguments.has_value()) << parsed.err;

@@ -214,6 +214,18 @@ TEST_P(StoreConformanceTest, ADrainIsStored) {
   EXPECT_FALSE(snapshot->nodes[1].draining);
 }
 
+TEST_P(StoreConformanceTest, TheSlicesThatHaveCellsAreListed) {
+  Batch batch = MakeBatch(kRunA);
+  batch.runs[0].slice = {2, 4, "job"};
+  batch.cells = {MakeCell(kRunA, 2), MakeCell(kRunA, 6), MakeCell(kRunA, 4)};
+  Commit(batch);
+  const auto runs = reader().ListRuns();
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  ASSERT_THAT(*runs, SizeIs(1));
+  EXPECT_EQ((*runs)[0].run.slice, (Slice{2, 4, "job"}));
+  EXPECT_THAT((*runs)[0].slices, ElementsAre(2, 4));
+}
+
 TEST_P(StoreConformanceTest, SeveralBatchesAreOneCommitInTheirOrder) {
   Batch second;
   second.runs = {MakeRun(kRunA, RunState::kDone)};
