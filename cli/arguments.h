@@ -35,6 +35,7 @@ enum class Command {
   kMerge,
   kReproduce,
   kCerts,
+  kCompletion,
   kVersion,
 };
 

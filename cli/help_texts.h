@@ -46,6 +46,15 @@ Examples:
   assay run m.yaml --label team=cnn --label why="new driver"
   assay run m.yaml --quiet --format json > results.json)";
 
+inline constexpr char kCompletionFooter[] =
+    R"(Commands, options and their values, files, ids of runs and names of nodes. For ids and names the
+coordinator is asked, with what the line says of it (--state, --coordinator, --tls-*).
+
+Examples:
+  source <(assay completion bash)                               in ~/.bashrc
+  assay completion zsh > ~/.zfunc/_assay                        with ~/.zfunc in fpath
+  assay completion fish > ~/.config/fish/completions/assay.fish)";
+
 inline constexpr char kPlanFooter[] =
     R"(Needs no server, no GPU and no framework. With --cards or --coordinator it also says which specs
 cannot run there, and why.

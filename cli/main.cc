@@ -76,6 +76,8 @@ int Dispatch(CommandContext& context) {
       return ReproduceCommand(context);
     case Command::kCerts:
       return CertsCommand(context);
+    case Command::kCompletion:
+      break;  // the parser has answered it
     case Command::kVersion:
       return VersionCommand(context);
   }
