@@ -98,10 +98,15 @@ std::string ShellTables(const std::vector<Place>& places) {
   const Place& root = places.front();
   std::string tables = "_assay_place() {\n  case $1 in\n";
   for (const Place& place : places) {
-    std::string options = Names(place.options);
-    if (place.path != root.path) options += " " + Names(root.options);
+    std::vector<Taken> options = place.options;
+    for (const Taken& option : root.options) {
+      const bool known = std::any_of(options.begin(), options.end(), [&](const Taken& each) {
+        return each.names == option.names;  // --help
+      });
+      if (!known) options.push_back(option);
+    }
     tables += fmt::format("    '{}') commands='{}'; options='{}'; arguments='{}' ;;\n", place.path,
-                          Names(place.commands), options, Kinds(place.arguments));
+                          Names(place.commands), Names(options), Kinds(place.arguments));
   }
   tables += "  esac\n}\n\n_assay_kind() {\n  kind=flag\n  case \"$1 $2\" in\n";
   for (const Place& place : places) {

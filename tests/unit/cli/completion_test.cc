@@ -34,7 +34,7 @@ TEST(Completion, TablesHoldCommandsOptionsAndWhatTheyTake) {
     const std::string script = CompletionScript(tree.app, shell);
     EXPECT_THAT(script, HasSubstr("'') commands='go'; options='--help -h --state'; arguments=''"));
     EXPECT_THAT(script, HasSubstr("'go') commands='inner'; options='--help -h --fast -f --as "
-                                  "--help -h --state'; arguments='run file+' ;;"));
+                                  "--state'; arguments='run file+' ;;"));
     EXPECT_THAT(script, HasSubstr("*' --state') kind='dir' ;;"));
     EXPECT_THAT(script, HasSubstr("'go --as') kind='words=one,two' ;;"));
     EXPECT_THAT(script, HasSubstr("'go inner --output') kind='file' ;;"));
