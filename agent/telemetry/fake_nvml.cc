@@ -111,10 +111,26 @@ std::string NameOf(const json& object, const std::string& where) {
 
 NvmlDevice DeviceOf(const json& object, int place, const std::string& where) {
   OnlyKeys(object, where,
-           {"uuid", "name", "name_hex", "index", "memory_total_mib", "compute_capability",
-            "sm_count", "pci_bus_id", "ecc_enabled", "ecc_uncorrected_volatile", "remap_pending",
-            "remap_failed", "pcie_width", "pcie_width_max", "power_limit_watts",
-            "power_limit_default_watts", "processes", "sample", "mig_slices"});
+           {"uuid",
+            "name",
+            "name_hex",
+            "index",
+            "memory_total_mib",
+            "compute_capability",
+            "sm_count",
+            "pci_bus_id",
+            "ecc_enabled",
+            "ecc_uncorrected_volatile",
+            "remap_pending",
+            "remap_failed",
+            "persistence",
+            "pcie_width",
+            "pcie_width_max",
+            "power_limit_watts",
+            "power_limit_default_watts",
+            "processes",
+            "sample",
+            "mig_slices"});
   NvmlDevice device;
   device.uuid = Text(object, "uuid", where, true);
   if (device.uuid.empty()) throw Fault(where + ": 'uuid' is empty");
@@ -135,6 +151,7 @@ NvmlDevice DeviceOf(const json& object, int place, const std::string& where) {
   device.ecc_uncorrected_volatile = Maybe<uint64_t>(object, "ecc_uncorrected_volatile", where);
   device.remap_pending = Maybe<bool>(object, "remap_pending", where);
   device.remap_failed = Maybe<bool>(object, "remap_failed", where);
+  device.persistence = Maybe<bool>(object, "persistence", where);
   device.pcie_width = Maybe<int>(object, "pcie_width", where);
   device.pcie_width_max = Maybe<int>(object, "pcie_width_max", where);
   device.power_limits.enforced_watts = Maybe<double>(object, "power_limit_watts", where);

@@ -5,7 +5,7 @@
 //  "devices": [{"uuid": "GPU-...", "name": "...", "index": 0, "memory_total_mib": 24265,
 //    "compute_capability": [8, 6], "sm_count": 82, "pci_bus_id": "00000000:01:00.0",
 //    "ecc_enabled": false, "ecc_uncorrected_volatile": 0, "remap_pending": false,
-//    "pcie_width": 16, "pcie_width_max": 16, "power_limit_watts": 350,
+//    "persistence": true, "pcie_width": 16, "pcie_width_max": 16, "power_limit_watts": 350,
 //    "power_limit_default_watts": 350, "processes": [],
 //    "sample": {"power_watts": 31.2, "sm_clock_mhz": 210, "temperature_celsius": 34,
 //               "memory_used_mib": 1, "throttle_reasons": 1, "energy_joules": 12345.6},

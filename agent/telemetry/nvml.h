@@ -41,6 +41,7 @@ struct NvmlDevice {
   std::optional<uint64_t> ecc_uncorrected_volatile;  // since the driver was loaded
   std::optional<bool> remap_pending;  // row remap or page retirement waits for a reset
   std::optional<bool> remap_failed;
+  std::optional<bool> persistence;  // mode on: the driver stays loaded without a client
   std::optional<int> pcie_width, pcie_width_max;
   NvmlPowerLimits power_limits;
   bool mig_enabled = false;

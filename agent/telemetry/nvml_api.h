@@ -66,6 +66,7 @@ inline constexpr unsigned int kTemperatureGpu = 0;    // NVML_TEMPERATURE_GPU
 inline constexpr unsigned int kErrorUncorrected = 1;  // NVML_MEMORY_ERROR_TYPE_UNCORRECTED
 inline constexpr unsigned int kEccVolatile = 0;       // NVML_VOLATILE_ECC
 inline constexpr unsigned int kMigEnabled = 1;        // NVML_DEVICE_MIG_ENABLE
+inline constexpr unsigned int kFeatureEnabled = 1;    // NVML_FEATURE_ENABLED
 
 // Every function: result and parameters. X(member, symbol, parameters); required ones first.
 #define ASSAY_NVML_REQUIRED(X)                                                 \
@@ -90,6 +91,7 @@ inline constexpr unsigned int kMigEnabled = 1;        // NVML_DEVICE_MIG_ENABLE
   X(remapped_rows, "nvmlDeviceGetRemappedRows",                                                  \
     (Device, unsigned int*, unsigned int*, unsigned int*, unsigned int*))                        \
   X(retired_pending, "nvmlDeviceGetRetiredPagesPendingStatus", (Device, unsigned int*))          \
+  X(persistence, "nvmlDeviceGetPersistenceMode", (Device, unsigned int*))                        \
   X(pcie_width, "nvmlDeviceGetCurrPcieLinkWidth", (Device, unsigned int*))                       \
   X(pcie_width_max, "nvmlDeviceGetMaxPcieLinkWidth", (Device, unsigned int*))                    \
   X(power_limit, "nvmlDeviceGetEnforcedPowerLimit", (Device, unsigned int*))                     \

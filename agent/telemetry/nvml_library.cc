@@ -250,6 +250,10 @@ class NvmlLibrary::Calls {
   void ReadHealth(Device device, NvmlDevice& out) {
     unsigned int now = 0, pending = 0;
     if (Ask(functions_.ecc_mode, device, &now, &pending)) out.ecc_enabled = now != 0;
+    unsigned int persistence = 0;
+    if (Ask(functions_.persistence, device, &persistence)) {
+      out.persistence = persistence == kFeatureEnabled;
+    }
     unsigned long long count = 0;
     if (Ask(functions_.ecc_errors, device, kErrorUncorrected, kEccVolatile, &count)) {
       out.ecc_uncorrected_volatile = count;

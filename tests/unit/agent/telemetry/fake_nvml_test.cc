@@ -29,6 +29,20 @@ TEST(FakeNvml, AbsentKeysAreNotSupportedAndNotZero) {
   EXPECT_FALSE((*nvml)->ProcessIds(uuid).ok());
 }
 
+TEST(FakeNvml, PersistenceModeIsOnOffOrNotKnown) {
+  const auto nvml = FakeNvml::Parse(
+      R"({"devices":[{"uuid":"GPU-1","name":"x","memory_total_mib":1,"persistence":true},
+                     {"uuid":"GPU-2","name":"x","memory_total_mib":1,"persistence":false},
+                     {"uuid":"GPU-3","name":"x","memory_total_mib":1}]})",
+      "f.json");
+  ASSERT_TRUE(nvml.ok()) << nvml.status();
+  const auto system = (*nvml)->Describe();
+  ASSERT_TRUE(system.ok());
+  EXPECT_EQ(system->devices[0].persistence, true);
+  EXPECT_EQ(system->devices[1].persistence, false);
+  EXPECT_FALSE(system->devices[2].persistence);
+}
+
 TEST(FakeNvml, MisspeltKeyIsRefusedByName) {
   const auto nvml = FakeNvml::Parse(
       R"({"devices":[{"uuid":"GPU-1","name":"x","memory_total_mib":1,"sm_cuont":3}]})", "f.json");

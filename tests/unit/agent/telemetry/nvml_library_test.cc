@@ -28,6 +28,7 @@ TEST_F(StubbedNvml, DescribesAGpu) {
   EXPECT_EQ(gpu.cc_major, 8);
   EXPECT_EQ(gpu.sm_count, 108);  // 6912 cores, 64 an SM
   EXPECT_EQ(gpu.ecc_enabled, true);
+  EXPECT_EQ(gpu.persistence, true);
   EXPECT_EQ(gpu.power_limits.enforced_watts, 250);
   EXPECT_FALSE(gpu.power_limits.default_watts);  // a symbol that this library lacks
   EXPECT_FALSE(gpu.mig_enabled);
@@ -66,6 +67,7 @@ TEST_F(StubbedNvml, NotSupportedIsNotKnown) {
   EXPECT_FALSE(gpu.cc_major);
   EXPECT_FALSE(gpu.sm_count);
   EXPECT_FALSE(gpu.ecc_enabled);
+  EXPECT_FALSE(gpu.persistence);
   EXPECT_FALSE(gpu.power_limits.enforced_watts);
   const auto sample = nvml->Sample("GPU-1");
   ASSERT_TRUE(sample.ok());

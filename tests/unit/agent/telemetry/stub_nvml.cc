@@ -79,6 +79,7 @@ api::Return nvmlDeviceGetEccMode(api::Device, unsigned int* now, unsigned int* n
   *now = *next = 1;
   return Supported();
 }
+api::Return nvmlDeviceGetPersistenceMode(api::Device, unsigned int* out) { return Put(out, 1); }
 api::Return nvmlDeviceGetPowerUsage(api::Device, unsigned int* out) { return Put(out, 123456); }
 api::Return nvmlDeviceGetEnforcedPowerLimit(api::Device, unsigned int* out) {
   return Put(out, 250000);
