@@ -8,6 +8,7 @@
 #include <charconv>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -57,24 +58,49 @@ std::optional<uint64_t> LeastLimit(const std::string& folder, std::string path,
   }
 }
 
-std::optional<uint64_t> CgroupLimit(const std::string& proc_root, const std::string& sys_root) {
-  std::string unified, memory;
+// Of this process in cgroup v2, and in the hierarchy of `controller` of version 1.
+struct CgroupPaths {
+  std::string unified, of_controller;
+};
+
+CgroupPaths PathsOfCgroup(const std::string& proc_root, const std::string& controller) {
+  CgroupPaths paths;
   std::istringstream lines(ReadFileText(proc_root + "/self/cgroup").value_or(""));
   for (std::string line; std::getline(lines, line);) {
-    // "0::/path" or "9:memory:/path"
+    // "0::/path", "9:memory:/path" or "4:cpu,cpuacct:/path"
     const size_t first = line.find(':');
     const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     std::string path = line.substr(second + 1);
     if (path == "/") path.clear();
-    if (controllers.empty()) unified = path;
-    if (controllers == "memory") memory = path;
+    if (controllers == ",,") paths.unified = path;
+    if (controllers.find("," + controller + ",") != std::string::npos) paths.of_controller = path;
   }
-  const auto v2 = LeastLimit(sys_root + "/fs/cgroup", unified, "memory.max");
-  const auto v1 = LeastLimit(sys_root + "/fs/cgroup/memory", memory, "memory.limit_in_bytes");
+  return paths;
+}
+
+std::optional<uint64_t> CgroupLimit(const std::string& proc_root, const std::string& sys_root) {
+  const CgroupPaths paths = PathsOfCgroup(proc_root, "memory");
+  const auto v2 = LeastLimit(sys_root + "/fs/cgroup", paths.unified, "memory.max");
+  const auto v1 =
+      LeastLimit(sys_root + "/fs/cgroup/memory", paths.of_controller, "memory.limit_in_bytes");
   if (v1 && v2) return std::min(*v1, *v2);
   return v1 ? v1 : v2;
+}
+
+// Of one folder: "200000 100000" in cpu.max, or version 1's two files, where -1 is no limit.
+std::optional<double> QuotaOf(const std::string& folder) {
+  std::string quota, period;
+  if (const auto text = ReadFileText(folder + "/cpu.max", 64)) {
+    std::istringstream(*text) >> quota >> period;
+  } else {
+    quota = ReadFileText(folder + "/cpu.cfs_quota_us", 64).value_or("");
+    period = ReadFileText(folder + "/cpu.cfs_period_us", 64).value_or("");
+  }
+  const auto granted = NumberOf(quota), of = NumberOf(period);
+  if (!granted || !of || *of == 0) return std::nullopt;
+  return static_cast<double>(*granted) / static_cast<double>(*of);
 }
 
 }  // namespace
@@ -116,6 +142,44 @@ uint64_t MachineMemoryBytes(const std::string& proc_root, const std::string& sys
   const auto limit = CgroupLimit(proc_root, sys_root);
   if (limit && (bytes == 0 || *limit < bytes)) return *limit;
   return bytes;
+}
+
+std::string ValueOfKey(const std::string& text, const std::string& key, char separator) {
+  return ValueOf(text, key, separator);
+}
+
+std::optional<double> CgroupCpuQuota(const std::string& proc_root, const std::string& sys_root) {
+  const CgroupPaths paths = PathsOfCgroup(proc_root, "cpu");
+  std::optional<double> least;
+  for (auto [folder, path] : {std::pair(sys_root + "/fs/cgroup", paths.unified),
+                              std::pair(sys_root + "/fs/cgroup/cpu", paths.of_controller)}) {
+    for (;;) {
+      if (const auto quota = QuotaOf(folder + path)) {
+        least = std::min(least.value_or(*quota), *quota);
+      }
+      const size_t slash = path.rfind('/');
+      if (slash == std::string::npos) break;
+      path.resize(slash);
+    }
+  }
+  return least;
+}
+
+std::optional<uint64_t> CgroupThrottledCount(const std::string& proc_root,
+                                             const std::string& sys_root) {
+  const CgroupPaths paths = PathsOfCgroup(proc_root, "cpu");
+  for (const std::string& folder : {sys_root + "/fs/cgroup" + paths.unified,
+                                    sys_root + "/fs/cgroup/cpu" + paths.of_controller}) {
+    const auto text = ReadFileText(folder + "/cpu.stat", 4096);
+    if (!text) continue;
+    if (const auto count = NumberOf(ValueOf(*text, "nr_throttled", ' '))) return count;
+  }
+  return std::nullopt;
+}
+
+std::string AllowedProcessors(const std::string& proc_root) {
+  return ValueOf(ReadFileText(proc_root + "/self/status", 65536).value_or(""), "Cpus_allowed_list",
+                 ':');
 }
 
 std::string MachineId(const std::string& etc_root) {

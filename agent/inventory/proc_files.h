@@ -20,6 +20,16 @@ int CpuCount(const std::string& proc_root);
 // MemTotal, or the least memory limit of this process's cgroup and those above it where that is
 // less.
 uint64_t MachineMemoryBytes(const std::string& proc_root, const std::string& sys_root);
+// Processors' worth of time that this process's cgroup and those above it grant, the least of them;
+// nullopt where there is no limit.
+std::optional<double> CgroupCpuQuota(const std::string& proc_root, const std::string& sys_root);
+// How often that cgroup ran out of it (nr_throttled of cpu.stat).
+std::optional<uint64_t> CgroupThrottledCount(const std::string& proc_root,
+                                             const std::string& sys_root);
+// List of the processors that this process may use ("0-3,8"), cpusets and affinity taken together.
+std::string AllowedProcessors(const std::string& proc_root);
+// "value" of "key: value" or "key=value" in `text`, of the first line with that key; empty: none.
+std::string ValueOfKey(const std::string& text, const std::string& key, char separator);
 std::string MachineId(const std::string& etc_root);
 std::string BootId(const std::string& proc_root);
 // PRETTY_NAME of /etc/os-release.
