@@ -1,7 +1,9 @@
-// assay-agent: dials a coordinator, says what this node has, and runs its part of gangs.
+// assay-agent: dials a coordinator, says what this node has, and runs its part of gangs. With
+// --doctor it says what works on this node and leaves (docs/doctor.md).
 //
-// Exit codes: 0 stopped by SIGTERM or SIGINT with every process of its gangs gone; 2 bad options,
-// state directory in use, or refused by the coordinator for good; 1 anything else.
+// Exit codes: with --doctor 1 where something is bad, else 0; 0 stopped by SIGTERM or SIGINT with
+// every process of its gangs gone; 2 bad options, state directory in use, or refused by the
+// coordinator for good; 1 anything else.
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -17,8 +19,10 @@
 
 #include "agent/cell/device_lock.h"
 #include "agent/cell/endpoint.h"
+#include "agent/doctor/run_doctor.h"
 #include "agent/inventory/local_inventory.h"
 #include "agent/inventory/stack_manifests.h"
+#include "agent/process/child_process.h"
 #include "agent/session/grpc_fleet.h"
 #include "agent/session/node_agent.h"
 #include "agent/telemetry/deadline_nvml.h"
@@ -30,6 +34,7 @@
 #include "common/config/settings.h"
 #include "common/ids/ids.h"
 #include "common/log/log.h"
+#include "common/net/sibling.h"
 #include "common/net/state_dir.h"
 #include "common/status/status.h"
 #include "common/version.h"
@@ -40,6 +45,7 @@ namespace {
 constexpr int kExitBadInput = 2;
 
 struct Options {
+  std::vector<std::string> doctor;  // arguments of the checks that a coordinator asks for
   std::string node;
   std::string stacks;
   std::string devices;
@@ -53,6 +59,9 @@ struct CommandLine {
   bool exit_with_parent = false;
   bool insecure = false;
   bool print_config = false;
+  bool doctor = false;
+  bool measuring = false;
+  int doctor_fd = STDOUT_FILENO;
 
   CommandLine() {
     app.set_version_flag("--version", std::string("assay-agent ") + kVersion);
@@ -74,6 +83,10 @@ struct CommandLine {
     add("log-level", "debug, info, warn or error (ASSAY_LOG_LEVEL)");
     app.add_flag("--exit-with-parent", exit_with_parent,
                  "Stop when the process that started this one ends");
+    app.add_flag("--doctor", doctor, "Print what works on this node as JSON, and leave");
+    app.add_option("--doctor-fd", doctor_fd, "Descriptor for that report")->group("");
+    app.add_flag("--measuring", measuring, "With --doctor: start no program beside a cell")
+        ->group("");
     app.add_flag("--print-config", print_config,
                  "Print every value and where it came from, and leave");
   }
@@ -198,6 +211,11 @@ absl::StatusOr<int> RunAgent(Options options, const std::string& state, const Ad
   agent_options.encode = EncodeReport;
   agent_options.endpoint_host = [&address] { return EndpointHost(address); };
 
+  const absl::StatusOr<std::string> self = SiblingProgram("assay-agent");
+  if (self.ok()) agent_options.doctor.program = *self;
+  agent_options.doctor.arguments = options.doctor;
+  agent_options.doctor.environment = ProcessEnvironment();
+
   int exit_code = 0;
   NodeAgent agent(*loop, *reaper, clock, inventory, telemetry, *dialer, agent_options,
                   [&](int code, const std::string& message) {
@@ -221,6 +239,30 @@ absl::StatusOr<int> RunAgent(Options options, const std::string& state, const Ad
   return exit_code;
 }
 
+// Takes no lock and dials nobody: an agent may run on the same state directory.
+int Doctor(const CommandLine& line, const Settings& settings) {
+  std::string devices = settings.Text("devices");
+  const absl::StatusOr<std::unique_ptr<Nvml>> nvml = MakeNvml(devices);
+  if (!nvml.ok()) return Fail(nvml.status(), kExitBadInput);
+  GatherOptions options;
+  options.node = settings.Text("node");
+  options.version = kVersion;
+  options.devices = devices;
+  options.stacks_dir =
+      settings.Text("stacks").empty() ? DefaultStacksDir() : settings.Text("stacks");
+  const absl::StatusOr<std::string> state = ResolveStateDir(settings.Text("state"));
+  if (state.ok()) {
+    options.state_dir = settings.Source("state") == "--state" ? *state : *state + "/agent";
+  } else {
+    options.state_dir_error = Message(state.status());
+  }
+  options.lock_dir = DeviceLockDir();
+  options.environment = ProcessEnvironment();
+  options.measuring = line.measuring;
+  const absl::StatusOr<int> code = RunDoctor(options, nvml->get(), line.doctor_fd);
+  return code.ok() ? *code : Fail(code.status(), kExitBadInput);
+}
+
 int Main(int argc, char** argv) {
   CommandLine line;
   try {
@@ -236,9 +278,13 @@ int Main(int argc, char** argv) {
     std::fputs(settings->Printed().c_str(), stdout);
     return 0;
   }
-  const Options options = {settings->Text("node"), settings->Text("stacks"),
-                           settings->Text("devices"), TransportOf(*settings),
-                           line.exit_with_parent};
+  if (line.doctor) return Doctor(line, *settings);
+  Options options = {{},
+                     settings->Text("node"),
+                     settings->Text("stacks"),
+                     settings->Text("devices"),
+                     TransportOf(*settings),
+                     line.exit_with_parent};
   if (const absl::Status log = InitLog("assay-agent", settings->Text("log-level")); !log.ok()) {
     return Fail(log, kExitBadInput);
   }
@@ -260,6 +306,12 @@ int Main(int argc, char** argv) {
     return Fail(made, kExitBadInput);
   const absl::StatusOr<StateLock> lock = StateLock::Acquire(*state);
   if (!lock.ok()) return Fail(lock.status(), kExitBadInput);
+  options.doctor = {"--doctor",  "--doctor-fd",  std::to_string(kRecordsFd), "--state", *state,
+                    "--devices", options.devices};
+  if (!options.node.empty()) options.doctor.insert(options.doctor.end(), {"--node", options.node});
+  if (!options.stacks.empty()) {
+    options.doctor.insert(options.doctor.end(), {"--stacks", options.stacks});
+  }
   const absl::StatusOr<int> code = RunAgent(options, *state, *address);
   return code.ok() ? *code : Fail(code.status(), 1);
 }

@@ -23,25 +23,17 @@ struct Named {
   Command command;
 };
 constexpr Named kCommands[] = {
-    {"plan", Command::kPlan},
-    {"run", Command::kRun},
-    {"watch", Command::kWatch},
-    {"ls", Command::kLs},
-    {"show", Command::kShow},
-    {"results", Command::kResults},
-    {"agents", Command::kAgents},
-    {"drain", Command::kDrain},
-    {"undrain", Command::kUndrain},
-    {"cancel", Command::kCancel},
-    {"rerun", Command::kRerun},
-    {"export", Command::kExport},
-    {"merge", Command::kMerge},
-    {"reproduce", Command::kReproduce},
-    {"certs", Command::kCerts},
-    {"version", Command::kVersion},
-    {"completion", Command::kCompletion},
+    {"plan", Command::kPlan},       {"run", Command::kRun},
+    {"watch", Command::kWatch},     {"ls", Command::kLs},
+    {"show", Command::kShow},       {"results", Command::kResults},
+    {"agents", Command::kAgents},   {"drain", Command::kDrain},
+    {"undrain", Command::kUndrain}, {"cancel", Command::kCancel},
+    {"rerun", Command::kRerun},     {"export", Command::kExport},
+    {"merge", Command::kMerge},     {"reproduce", Command::kReproduce},
+    {"doctor", Command::kDoctor},   {"certs", Command::kCerts},
+    {"version", Command::kVersion}, {"completion", Command::kCompletion},
 };
-constexpr const char* kLater[] = {"compare", "report", "import", "doctor"};
+constexpr const char* kLater[] = {"compare", "report", "import"};
 
 class Parser {
  public:

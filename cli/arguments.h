@@ -34,6 +34,7 @@ enum class Command {
   kExport,
   kMerge,
   kReproduce,
+  kDoctor,
   kCerts,
   kCompletion,
   kVersion,
@@ -61,7 +62,7 @@ struct Arguments {
   Format format = Format::kTable;
   std::string file;                // plan, run: the matrix
   std::string run;                 // id, unique prefix or "last"
-  std::string node;                // drain, undrain
+  std::string node;                // drain, undrain, doctor --node; there empty: here
   std::optional<uint64_t> cell;    // show, reproduce
   std::vector<std::string> files;  // merge
   std::string output;              // export, reproduce: -o

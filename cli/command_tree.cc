@@ -190,6 +190,10 @@ void CommandTree::AddNodeCommands() {
       ->required()
       ->type_name("");
   AddFormat(undrain, false);
+  CLI::App* doctor = Add("doctor", "Check this machine, or a node of the fleet", kDoctorFooter);
+  doctor->add_option("--node", args_.node, "A node of the fleet, asked through its agent")
+      ->type_name("NODE");
+  AddFormat(doctor, false);
 }
 
 void CommandTree::AddFileCommands() {

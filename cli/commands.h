@@ -42,6 +42,7 @@ int ResultsCommand(CommandContext& context);
 int ExportCommand(CommandContext& context);
 int MergeCommand(CommandContext& context);
 int ReproduceCommand(CommandContext& context);
+int DoctorCommand(CommandContext& context);
 int CertsCommand(CommandContext& context);
 int VersionCommand(CommandContext& context);
 

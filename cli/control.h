@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/doctor/doctor_report.h"
 #include "common/fleet/inventory.h"
 #include "common/labels/labels.h"
 #include "common/matrix/slice.h"
@@ -212,6 +213,7 @@ class Control {
       const std::string& node) = 0;  // 30 s
   // `on` false takes a drain back.
   virtual absl::StatusOr<DrainResult> Drain(const std::string& node, bool on) = 0;  // 30 s
+  virtual absl::StatusOr<DoctorReport> Doctor(const std::string& node) = 0;         // 130 s
   virtual absl::Status Export(const std::string& run, const ChunkSink& sink) = 0;   // 600 s
   virtual absl::StatusOr<MergeResult> Merge(const ChunkSource& source) = 0;         // 600 s
 

@@ -28,6 +28,7 @@ constexpr seconds kInfoLimit{5};
 constexpr seconds kCallLimit{30};
 constexpr seconds kSubmitLimit{120};    // a matrix of 100,000 specs is written before the answer
 constexpr seconds kResultsLimit{120};   // 100,000 records
+constexpr seconds kDoctorLimit{130};    // the coordinator gives the agent 120 s
 constexpr seconds kTransferLimit{600};  // an export of a whole fleet's month
 
 // An answer is a list of things that end up in memory; no honest coordinator sends more.
@@ -319,6 +320,21 @@ class GrpcControl final : public Control {
     v1::DrainReply reply;
     ASSAY_RETURN_IF_ERROR(Call(&v1::Control::Stub::Drain, request, &reply, kCallLimit));
     return DrainResult{reply.node(), reply.state(), HeldCells(reply.held())};
+  }
+
+  absl::StatusOr<DoctorReport> Doctor(const std::string& node) override {
+    v1::DoctorRequest request;
+    request.set_node(wire::CleanText(node, wire::kMaxNameBytes));
+    v1::DoctorReply reply;
+    const absl::Status status = Call(&v1::Control::Stub::Doctor, request, &reply, kDoctorLimit);
+    // gRPC's word for a call that an older coordinator does not have is empty.
+    if (absl::IsUnimplemented(status) && status.message().empty()) {
+      return absl::UnimplementedError(
+          "this coordinator is older than this command and cannot ask an agent; log in to the node "
+          "and type `assay doctor`");
+    }
+    ASSAY_RETURN_IF_ERROR(status);
+    return wire::FromProto(reply.report());
   }
 
   absl::Status Export(const std::string& run, const ChunkSink& sink) override {

@@ -64,6 +64,15 @@ Examples:
   assay plan m.yaml --cards "RTX 3090,RTX 2080 Ti"
   assay plan --schema > matrix.schema.json      for completion in an editor)";
 
+inline constexpr char kDoctorFooter[] =
+    R"(Looks at driver, GPUs, stacks, network, clock, disk, shared memory, limits and processor. Changes
+nothing. Exit code 0: all well, or warnings; 1: something is bad; 3: the node could not be asked.
+
+Examples:
+  assay doctor
+  assay doctor --node n1
+  assay doctor --format json | jq '.checks[] | select(.state == "bad")')";
+
 }  // namespace assay::cli
 
 #endif  // ASSAY_CLI_HELP_TEXTS_H_

@@ -74,6 +74,8 @@ int Dispatch(CommandContext& context) {
       return MergeCommand(context);
     case Command::kReproduce:
       return ReproduceCommand(context);
+    case Command::kDoctor:
+      return DoctorCommand(context);
     case Command::kCerts:
       return CertsCommand(context);
     case Command::kCompletion:
@@ -86,7 +88,10 @@ int Dispatch(CommandContext& context) {
 
 // True for commands that never look at a state directory, and so run without HOME.
 bool NeedsNoState(const Arguments& args) {
-  return args.command == Command::kVersion || (args.command == Command::kPlan && !args.fleet) ||
+  return args.command == Command::kVersion ||
+         // Without one, that is what it finds.
+         (args.command == Command::kDoctor && args.node.empty()) ||
+         (args.command == Command::kPlan && !args.fleet) ||
          (args.command == Command::kCerts && !args.certs.dir.empty()) || !args.LocalMode();
 }
 

@@ -40,6 +40,7 @@ void Fill(const Hello& hello, v1::AgentMessage* out) {
   for (const std::string& attempt : hello.spooled_attempts) to->add_spooled_attempts(attempt);
   to->set_draining(hello.draining);
   to->set_former_gangs_ended(hello.former_gangs_ended);
+  to->set_answers_doctor(hello.answers_doctor);
 }
 
 void Fill(const Heartbeat& heartbeat, v1::AgentMessage* out) {
@@ -77,6 +78,13 @@ void Fill(const GangProgress& progress, v1::AgentMessage* out) {
 
 void Fill(const Leave& leave, v1::AgentMessage* out) {
   out->mutable_leave()->set_reason(leave.reason);
+}
+
+void Fill(const DoctorAnswer& answer, v1::AgentMessage* out) {
+  v1::DoctorAnswer* to = out->mutable_doctor();
+  to->set_number(answer.number);
+  to->set_error(SentenceOf(answer.error));
+  if (answer.error.empty()) wire::ToProto(answer.report, to->mutable_report());
 }
 
 bool ToWire(const AgentMessage& message, v1::AgentMessage* out) {
@@ -148,6 +156,8 @@ std::optional<CoordinatorMessage> FromWire(const v1::CoordinatorMessage& from) {
       return ReportAck{Name(from.report_ack().attempt())};
     case v1::CoordinatorMessage::kDrain:
       return Drain{from.drain().on()};
+    case v1::CoordinatorMessage::kDoctor:
+      return DoctorQuestion{from.doctor().number()};
     case v1::CoordinatorMessage::BODY_NOT_SET:
       break;
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/cell/messages.h"
+#include "common/doctor/doctor_report.h"
 #include "common/fleet/inventory.h"
 
 namespace assay {
@@ -20,6 +21,7 @@ struct Hello {
   std::vector<std::string> spooled_attempts;
   bool draining = false;
   bool former_gangs_ended = false;
+  bool answers_doctor = true;
 };
 
 struct Heartbeat {
@@ -38,8 +40,14 @@ struct Leave {
   std::string reason;
 };
 
+struct DoctorAnswer {
+  uint64_t number = 0;
+  DoctorReport report;
+  std::string error;  // one sentence where there is no report
+};
+
 using AgentMessage = std::variant<Hello, Heartbeat, GangReady, GangRefused, RanksJoined,
-                                  GangProgress, SpooledReport, Leave>;
+                                  GangProgress, SpooledReport, Leave, DoctorAnswer>;
 
 struct Welcome {
   uint64_t session_epoch = 0;
@@ -69,8 +77,12 @@ struct Drain {
   bool on = false;
 };
 
+struct DoctorQuestion {
+  uint64_t number = 0;
+};
+
 using CoordinatorMessage = std::variant<Welcome, Refuse, HeartbeatAck, PrepareOrder, StartOrder,
-                                        AbortOrder, ReportAck, Drain>;
+                                        AbortOrder, ReportAck, Drain, DoctorQuestion>;
 
 }  // namespace assay
 

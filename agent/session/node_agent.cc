@@ -25,6 +25,8 @@ NodeAgent::NodeAgent(EventLoop& loop, OrphanReaper& reaper, const Clock& clock,
       options_(std::move(options)),
       on_exit_(std::move(on_exit)),
       host_(loop, reaper, clock, stacks, telemetry, *this, options_.host),
+      doctor_(loop, reaper, options_.doctor,
+              [this](const absl::StatusOr<DoctorReport>& result) { AnswerDoctor(result); }),
       session_(options_.seed) {}
 
 NodeAgent::~NodeAgent() {
@@ -157,6 +159,26 @@ void NodeAgent::Handle(const ReportAck& message) {
 
 void NodeAgent::Handle(const Drain& message) { host_.Post(gang_event::DrainSet{message.on}); }
 
+void NodeAgent::Handle(const DoctorQuestion& message) {
+  constexpr size_t kMostQuestions = 64;
+  if (!session_.up() || doctor_questions_.size() == kMostQuestions) return;
+  doctor_questions_.push_back(message.number);
+  doctor_.Ask(!host_.HeldAttempts().empty());
+}
+
+// Of a question from a session before this one the coordinator knows nothing any more.
+void NodeAgent::AnswerDoctor(const absl::StatusOr<DoctorReport>& result) {
+  for (const uint64_t number : std::exchange(doctor_questions_, {})) {
+    DoctorAnswer answer{number, {}, ""};
+    if (result.ok()) {
+      answer.report = *result;
+    } else {
+      answer.error = Message(result.status());
+    }
+    Queue(std::move(answer));
+  }
+}
+
 // --- the session
 
 void NodeAgent::Perform(std::vector<SessionAction> actions) {
@@ -187,6 +209,7 @@ void NodeAgent::Apply(const session_action::Dial&) {
 void NodeAgent::Apply(const session_action::Close&) {
   queue_.Clear();
   writing_ = false;
+  doctor_questions_.clear();
   if (stream_ == nullptr) return;
   stream_->Detach();
   // Not now: this may run within one of its callbacks.
@@ -197,7 +220,7 @@ void NodeAgent::Apply(const session_action::Close&) {
 void NodeAgent::Apply(const session_action::SendHello&) {
   Queue(Hello{static_cast<uint32_t>(kFleetProtocol), options_.instance, inventory_,
               host_.HeldAttempts(), spool_->Attempts(), host_.draining(),
-              host_.former_gangs_ended()});
+              host_.former_gangs_ended(), true});
 }
 
 void NodeAgent::Apply(const session_action::SendHeartbeat& action) {

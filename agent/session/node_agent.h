@@ -14,6 +14,7 @@
 #include "agent/cell/ports.h"
 #include "agent/process/event_loop.h"
 #include "agent/process/orphan_reaper.h"
+#include "agent/session/doctor_child.h"
 #include "agent/session/fleet_stream.h"
 #include "agent/session/out_queue.h"
 #include "agent/session/session_machine.h"
@@ -30,6 +31,7 @@ struct NodeAgentOptions {
   std::function<std::string(const AttemptReport&)> encode;
   // Called when a session begins, for the address on which rank 0's agent binds; may be empty.
   std::function<std::string()> endpoint_host;
+  DoctorChildOptions doctor;
 };
 
 // After SIGTERM, with every gang gone: for the acknowledgement of the last reports, which the spool
@@ -73,6 +75,7 @@ class NodeAgent final : private GangOutbox, private FleetStreamObserver {
   void Handle(const AbortOrder& message);
   void Handle(const ReportAck& message);
   void Handle(const Drain& message);
+  void Handle(const DoctorQuestion& message);
 
   void Perform(std::vector<SessionAction> actions);
   void Apply(const session_action::Dial& action);
@@ -83,6 +86,7 @@ class NodeAgent final : private GangOutbox, private FleetStreamObserver {
   void Apply(const session_action::LeaseEnded& action);
   void Apply(const session_action::Exit& action);
 
+  void AnswerDoctor(const absl::StatusOr<DoctorReport>& result);
   void Queue(AgentMessage message);
   void WriteNext();
   void ArmTimer();
@@ -97,6 +101,8 @@ class NodeAgent final : private GangOutbox, private FleetStreamObserver {
   NodeInventory inventory_;
   std::optional<ReportSpool> spool_;
   GangHost host_;
+  DoctorChild doctor_;
+  std::vector<uint64_t> doctor_questions_;  // that wait for its report
   SessionMachine session_;
   std::unique_ptr<FleetStream> stream_;
   OutQueue queue_;

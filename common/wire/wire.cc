@@ -242,6 +242,33 @@ NodeInventory FromProto(const v1::NodeInventory& inventory) {
   return out;
 }
 
+void ToProto(const DoctorReport& report, v1::DoctorReport* out) {
+  out->set_node(CleanText(report.node, kMaxNameBytes));
+  out->set_version(CleanText(report.version, kMaxNameBytes));
+  for (const DoctorCheck& check : report.checks) {
+    if (static_cast<size_t>(out->checks_size()) == kMostDoctorChecks) break;
+    v1::DoctorCheck* to = out->add_checks();
+    to->set_name(CleanText(check.name, kMaxNameBytes));
+    to->set_state(std::string(CheckStateName(check.state)));
+    to->set_finding(CleanText(check.finding, kMaxSentenceBytes));
+    to->set_remedy(CleanText(check.remedy, kMaxSentenceBytes));
+  }
+}
+
+DoctorReport FromProto(const v1::DoctorReport& in) {
+  DoctorReport report;
+  report.node = CleanText(in.node(), kMaxNameBytes);
+  report.version = CleanText(in.version(), kMaxNameBytes);
+  for (const v1::DoctorCheck& check : in.checks()) {
+    if (report.checks.size() == kMostDoctorChecks) break;
+    report.checks.push_back({CleanText(check.name(), kMaxNameBytes),
+                             CheckStateFromName(check.state()).value_or(CheckState::kUnknown),
+                             CleanText(check.finding(), kMaxSentenceBytes),
+                             CleanText(check.remedy(), kMaxSentenceBytes)});
+  }
+  return report;
+}
+
 v1::Outcome ToProto(Outcome outcome) {
   // The numbers of the two enums are the same; a test walks them.
   const int number = static_cast<int>(outcome);

@@ -18,6 +18,7 @@
 
 #include "assay/v1/common.pb.h"
 #include "assay/v1/control_service.pb.h"
+#include "common/doctor/doctor_report.h"
 #include "common/fleet/inventory.h"
 #include "common/matrix/spec.h"
 #include "common/results/outcome.h"
@@ -50,6 +51,9 @@ Stack FromProto(const v1::Stack& stack);
 
 void ToProto(const NodeInventory& inventory, v1::NodeInventory* out);
 NodeInventory FromProto(const v1::NodeInventory& inventory);
+
+void ToProto(const DoctorReport& report, v1::DoctorReport* out);
+DoctorReport FromProto(const v1::DoctorReport& report);  // a state that is not known is kUnknown
 
 v1::Outcome ToProto(Outcome outcome);
 v1::Outcome ToProto(const std::optional<Outcome>& outcome);  // nullopt: OUTCOME_UNSPECIFIED

@@ -15,21 +15,12 @@
 #include "common/wire/wire.h"
 #include "coordinator/api/access.h"
 #include "coordinator/api/run_answers.h"
+#include "coordinator/api/unary_call.h"
 
 namespace assay {
 namespace {
 
 constexpr size_t kMaxArgumentBytes = 256;
-
-// The reactor of gRPC for one answer; counts as a call until it is done.
-class UnaryCall final : public grpc::ServerUnaryReactor {
- public:
-  explicit UnaryCall(ControlService& service) : call_(service) {}
-  void OnDone() override { delete this; }
-
- private:
-  ControlService::Call call_;
-};
 
 absl::Status CheckArgument(const std::string& text, const char* name) {
   if (text.size() <= kMaxArgumentBytes) return absl::OkStatus();

@@ -66,6 +66,8 @@ class ControlService final : public v1::Control::CallbackService {
                                        v1::ListAgentsReply*) override;
   grpc::ServerUnaryReactor* Drain(grpc::CallbackServerContext*, const v1::DrainRequest*,
                                   v1::DrainReply*) override;
+  grpc::ServerUnaryReactor* Doctor(grpc::CallbackServerContext*, const v1::DoctorRequest*,
+                                   v1::DoctorReply*) override;
   grpc::ServerWriteReactor<v1::RunUpdate>* Watch(grpc::CallbackServerContext*,
                                                  const v1::WatchRequest*) override;
   grpc::ServerWriteReactor<v1::ResultPage>* GetResults(grpc::CallbackServerContext*,

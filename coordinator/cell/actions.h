@@ -74,11 +74,16 @@ struct Drain {
   bool on = true;
 };
 
+struct DoctorQuestion {
+  uint64_t number = 0;
+};
+
 }  // namespace message
 
 using CoordinatorMessage =
     std::variant<message::Welcome, message::Refuse, message::HeartbeatAck, message::Prepare,
-                 message::Start, message::Abort, message::ReportAck, message::Drain>;
+                 message::Start, message::Abort, message::ReportAck, message::Drain,
+                 message::DoctorQuestion>;
 
 // Give `batch` to the store as commit n; answer with CommitDone{n} or CommitFailed. Numbers grow
 // by one; batches are committed in this order and may be grouped.
@@ -127,7 +132,12 @@ struct DrainReply {
   std::vector<HeldCell> held;  // what the node still has
 };
 
-using ReplyBody = std::variant<std::monostate, SubmitReply, CancelReply, ImportReply, DrainReply>;
+struct DoctorReply {
+  DoctorReport report;
+};
+
+using ReplyBody =
+    std::variant<std::monostate, SubmitReply, CancelReply, ImportReply, DrainReply, DoctorReply>;
 
 // Not OK: NotFound, FailedPrecondition, InvalidArgument with one sentence fit to be printed.
 struct Reply {

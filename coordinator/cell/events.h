@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/doctor/doctor_report.h"
 #include "common/fleet/inventory.h"
 #include "common/matrix/matrix.h"
 #include "coordinator/cell/rows.h"
@@ -71,6 +72,12 @@ struct DrainNode {
   bool on = true;
 };
 
+// Answered with DoctorReply when the agent of the node has looked at it.
+struct AskDoctor {
+  ReplyToken token = 0;
+  std::string node;
+};
+
 // --- of agents
 
 struct AgentHello {
@@ -83,6 +90,7 @@ struct AgentHello {
   std::vector<std::string> spooled_attempts;
   bool draining = false;
   bool former_gangs_ended = false;
+  bool answers_doctor = false;
 };
 
 // The stream ended, for whatever reason. Posted once for each session that said hello.
@@ -160,6 +168,13 @@ struct Leave {
   std::string reason;
 };
 
+struct DoctorAnswer {
+  SessionHandle session = 0;
+  uint64_t number = 0;
+  DoctorReport report;
+  std::string error;  // one sentence where there is no report
+};
+
 // --- of the store and the timer
 
 // Batch n and all before it are durable. The counts are those of an import in batch n.
@@ -179,11 +194,12 @@ struct Tick {};
 
 }  // namespace event
 
-using Event = std::variant<event::SubmitRun, event::CancelRun, event::Rerun, event::ImportRows,
-                           event::DrainNode, event::AgentHello, event::AgentGone, event::Heartbeat,
-                           event::InventoryChanged, event::GangReady, event::GangRefused,
-                           event::RanksJoined, event::Progress, event::AttemptReport, event::Leave,
-                           event::CommitDone, event::CommitFailed, event::Tick>;
+using Event =
+    std::variant<event::SubmitRun, event::CancelRun, event::Rerun, event::ImportRows,
+                 event::DrainNode, event::AgentHello, event::AgentGone, event::Heartbeat,
+                 event::InventoryChanged, event::GangReady, event::GangRefused, event::RanksJoined,
+                 event::Progress, event::AttemptReport, event::Leave, event::AskDoctor,
+                 event::DoctorAnswer, event::CommitDone, event::CommitFailed, event::Tick>;
 
 }  // namespace assay
 

@@ -125,6 +125,7 @@ void CoordinatorState::Impl::On(const event::CommitFailed& e) {
 void CoordinatorState::Impl::On(const event::Tick&) {
   if (places_dirty_) FindAllPlaces();
   for (auto& [name, node] : fleet_.nodes()) CheckNode(node);
+  ReviewDoctorQuestions();
   std::vector<std::string> attempts;
   for (const auto& [attempt, gang] : gangs_) attempts.push_back(attempt);
   for (const std::string& attempt : attempts) CheckGang(attempt);

@@ -67,6 +67,8 @@ struct CoordinatorTimes {
   ms rest{60'000};
   // The longest back-off from a GPU that another coordinator or user holds.
   ms busy{5'000};
+  // A doctor's question: an agent that looks at its node has 90 s, and a commit may be before it.
+  ms doctor{120'000};
   // Refusals in a row after which a node rests.
   int refusals_to_rest = 5;
   // Refusals of one cell, busy GPUs and draining aside, after which it fails instead of going

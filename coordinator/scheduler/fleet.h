@@ -40,6 +40,7 @@ struct Node {
   bool user_draining = false;   // stored
   bool agent_draining = false;  // it leaves, or refused an offer so; until its next heartbeat
   bool lost = false;
+  bool answers_doctor = false;
   std::string gang;    // attempt that holds the node; empty: free
   uint64_t gangs = 0;  // held so far: the least used of equals is taken
   Rest rest;

@@ -157,6 +157,7 @@ void CoordinatorState::Impl::On(const event::AgentHello& e) {
   node.last_heartbeat = now_;
   node.last_seen_unix_ms = WallMs();
   node.agent_draining = false;
+  node.answers_doctor = e.answers_doctor;
   if (!same_instance) {
     node.rest = Rest();
     node.device_rests.clear();
@@ -202,6 +203,7 @@ void CoordinatorState::Impl::On(const event::AgentGone& e) {
     LoseSession(*node);
     FindAllPlaces();
   }
+  ReviewDoctorQuestions();
 }
 
 void CoordinatorState::Impl::On(const event::Leave& e) {

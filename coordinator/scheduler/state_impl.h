@@ -125,6 +125,11 @@ class CoordinatorState::Impl {
   void Offer(Run& run, Cell& cell, const Place& place, std::vector<Share> shares);
   void SendPrepare(Gang& gang, GangPart& part);
 
+  // --- state_doctor.cc: questions about nodes
+  void On(const event::AskDoctor& e);
+  void On(const event::DoctorAnswer& e);
+  void ReviewDoctorQuestions();  // deadlines, and sessions that ended
+
   // --- coordinator_state.cc: commits and the outbox
   void On(const event::CommitDone& e);
   void On(const event::CommitFailed& e);
@@ -179,6 +184,15 @@ class CoordinatorState::Impl {
   // otherwise cost (nodes x specs) for each node.
   bool places_dirty_ = false;
   BootTime places_found_{};
+
+  struct DoctorQuestion {
+    ReplyToken token = 0;
+    std::string node;
+    SessionHandle session = 0;
+    BootTime until{};
+  };
+  std::map<uint64_t, DoctorQuestion> doctor_questions_;  // by number
+  uint64_t last_doctor_question_ = 0;
 
   // What waits for its commit, in order.
   struct Held {

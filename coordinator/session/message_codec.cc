@@ -39,6 +39,7 @@ event::AgentHello HelloOf(SessionHandle session, const std::string& peer, const 
   event.spooled_attempts = Names(hello.spooled_attempts());
   event.draining = hello.draining();
   event.former_gangs_ended = hello.former_gangs_ended();
+  event.answers_doctor = hello.answers_doctor();
   return event;
 }
 
@@ -139,6 +140,9 @@ struct Writer {
     out.mutable_report_ack()->set_attempt(m.attempt);
   }
   void operator()(const message::Drain& m) const { out.mutable_drain()->set_on(m.on); }
+  void operator()(const message::DoctorQuestion& m) const {
+    out.mutable_doctor()->set_number(m.number);
+  }
 };
 
 }  // namespace
@@ -175,6 +179,10 @@ std::optional<Event> EventOf(SessionHandle session, const std::string& peer,
       return event::Leave{session, Sentence(message.leave().reason())};
     case v1::AgentMessage::kInventory:
       return event::InventoryChanged{session, wire::FromProto(message.inventory())};
+    case v1::AgentMessage::kDoctor:
+      return event::DoctorAnswer{session, message.doctor().number(),
+                                 wire::FromProto(message.doctor().report()),
+                                 Sentence(message.doctor().error())};
     case v1::AgentMessage::BODY_NOT_SET:
       break;
   }

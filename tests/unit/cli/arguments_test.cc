@@ -81,6 +81,17 @@ TEST(Arguments, DrainTakesANodeAndWhetherToWait) {
   EXPECT_THAT(RefusedWith({"undrain", "node7", "--wait"}), HasSubstr("has no flag --wait"));
 }
 
+TEST(Arguments, DoctorIsForHereOrForANode) {
+  Parsed parsed = Parse({"doctor"});
+  ASSERT_TRUE(parsed.arguments.has_value()) << parsed.err;
+  EXPECT_EQ(parsed.arguments->command, Command::kDoctor);
+  EXPECT_EQ(parsed.arguments->node, "");
+  parsed = Parse({"doctor", "--node", "n1", "--format", "json"});
+  ASSERT_TRUE(parsed.arguments.has_value()) << parsed.err;
+  EXPECT_EQ(parsed.arguments->node, "n1");
+  EXPECT_THAT(RefusedWith({"doctor", "--format", "csv"}), HasSubstr("table or json"));
+}
+
 TEST(Arguments, GlobalFlagsStandBeforeOrAfterTheCommand) {
   for (const auto& words : {std::vector<std::string>{"--state", "/s", "-q", "ls"},
                             std::vector<std::string>{"ls", "--state", "/s", "--quiet"}}) {

@@ -89,6 +89,7 @@ class ScriptedControl final : public Control {
     return Not();
   }
   absl::StatusOr<DrainResult> Drain(const std::string&, bool) override { return Not(); }
+  absl::StatusOr<DoctorReport> Doctor(const std::string&) override { return Not(); }
   absl::Status Export(const std::string&, const ChunkSink&) override { return Not(); }
   absl::StatusOr<MergeResult> Merge(const ChunkSource&) override { return Not(); }
 

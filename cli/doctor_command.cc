@@ -1,0 +1,74 @@
+// doctor: what works here, or on a node, and what to type where it does not.
+#include <fmt/core.h>
+
+#include <chrono>
+#include <thread>
+
+#include "cli/child_report.h"
+#include "cli/commands.h"
+#include "cli/doctor_table.h"
+#include "cli/exit_codes.h"
+#include "cli/fitted_table.h"
+#include "cli/printable.h"
+#include "common/net/sibling.h"
+#include "common/status/status.h"
+
+namespace assay::cli {
+namespace {
+
+// As long as an agent takes at most (agent/session/doctor_child.h).
+constexpr std::chrono::seconds kLocalDoctorLimit{90};
+
+absl::StatusOr<DoctorReport> DoctorHere(const CommandContext& context) {
+  const auto program = SiblingProgram("assay-agent");
+  if (!program.ok()) return absl::UnavailableError(Message(program.status()));
+  std::vector<std::string> arguments = {"--doctor"};
+  if (!context.state_dir.empty()) {
+    arguments.insert(arguments.end(), {"--state", context.state_dir});
+  }
+  ASSAY_ASSIGN_OR_RETURN(const ChildReport child,
+                         ReadChildReport(*program, arguments, "\n}\n", kLocalDoctorLimit));
+  absl::StatusOr<DoctorReport> report = ParseDoctorJson(child.output);
+  if (report.ok()) return report;
+  // Its own sentence: a configuration file or an environment variable that it does not take.
+  std::string said = PrintableLines(child.errors);
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  return absl::FailedPreconditionError(
+      said.empty() ? fmt::format("{} --doctor ended without a report", *program) : said);
+}
+
+// A coordinator that this command has just started knows its agent only some moments later.
+absl::StatusOr<DoctorReport> DoctorThere(Session& session, const std::string& node) {
+  constexpr std::chrono::seconds kMostWait{10};
+  const BootTime deadline = BootClock::now() + kMostWait;
+  while (session.connection().local() && BootClock::now() < deadline) {
+    const auto agents = session.Call([](Control& control) { return control.ListAgents(""); });
+    if (!agents.ok()) return agents.status();
+    if (!agents->empty()) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return session.Call([&](Control& control) { return control.Doctor(node); });
+}
+
+}  // namespace
+
+int DoctorCommand(CommandContext& context) {
+  absl::StatusOr<DoctorReport> report = absl::UnknownError("");
+  if (context.args.node.empty()) {
+    report = DoctorHere(context);
+  } else {
+    Session session = MakeSession(context);
+    if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
+    report = DoctorThere(session, context.args.node);
+  }
+  if (!report.ok()) return FailCommand(context, report.status());
+  if (context.args.format == Format::kJson) {
+    context.output.Out(WriteDoctorJson(*report));
+  } else {
+    context.output.Out(
+        DoctorTable(*report, TableWidth(context.output.out_fd()), context.output.out_color()));
+  }
+  return report->Worst() == CheckState::kBad ? kExitSomethingBad : kExitOk;
+}
+
+}  // namespace assay::cli
