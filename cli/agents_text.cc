@@ -9,6 +9,7 @@
 #include "cli/fitted_table.h"
 #include "cli/printable.h"
 #include "common/text/number_format.h"
+#include "common/text/utf8.h"
 
 namespace assay::cli {
 namespace {
@@ -142,6 +143,17 @@ std::string AgentsBlock(std::span<const AgentSummary> agents, size_t width, size
     block += fmt::format("and {} more\n", agents.size() - shown.size());
   }
   return block;
+}
+
+size_t RowsOf(std::string_view text, size_t columns) {
+  size_t rows = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const size_t width = DisplayWidth(text.substr(at, end - at));
+    rows += std::max<size_t>(1, (width + columns - 1) / columns);
+    at = end + 1;
+  }
+  return rows;
 }
 
 std::string AgentLine(const AgentSummary& agent) {

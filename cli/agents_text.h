@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/control.h"
@@ -29,6 +30,9 @@ std::string AgentsTable(std::span<const AgentSummary> agents, size_t width, bool
 // is counted.
 std::string AgentsBlock(std::span<const AgentSummary> agents, size_t width, size_t rows,
                         bool color);
+
+// Rows that `text`, which has no escape sequence, takes on a terminal that wraps its lines.
+size_t RowsOf(std::string_view text, size_t columns);
 
 // "node7 up: 1 x RTX 3090 (24.0 GiB), stacks libtorch-2.11.0; runs run 01J... cell 3, ..."
 std::string AgentLine(const AgentSummary& agent);

@@ -65,9 +65,7 @@ class FleetWatch {
 
   void Show(std::vector<AgentSummary> agents) {
     if (terminal_) {
-      const TerminalSize size = SizeOf(context_.output.out_fd());
-      Draw(AgentsBlock(agents, TableWidth(context_.output.out_fd()),
-                       static_cast<size_t>(std::max(size.rows, 1)), context_.output.out_color()));
+      Draw(agents);
     } else if (context_.args.format == Format::kJson) {
       PrintJson(agents);
     } else {
@@ -101,14 +99,23 @@ class FleetWatch {
     PrintNote(context_, fmt::format("the coordinator is away ({}); trying again", why));
   }
 
-  void Draw(const std::string& block) {
+  void Draw(const std::vector<AgentSummary>& agents) {
+    const int fd = context_.output.out_fd();
+    const TerminalSize size = SizeOf(fd);
+    const auto rows = static_cast<size_t>(std::max(size.rows, 1));
+    const auto columns = static_cast<size_t>(std::max(size.columns, 1));
+    const std::string block = AgentsBlock(agents, TableWidth(fd), rows, false);
     const bool gone = signals_.TakeBlockGone();
     if (block == block_ && !gone) return;
-    const auto lines = static_cast<size_t>(std::count(block_.begin(), block_.end(), '\n'));
-    const bool erase = !block_.empty() && !gone;
-    context_.output.Out((erase ? fmt::format("\r\x1B[{}A\x1B[J", lines) : "") + block);
+    // By the width of now: a terminal wraps its old lines anew when it is resized.
+    std::string erase;
+    if (!block_.empty() && !gone) {
+      erase = fmt::format("\r\x1B[{}A\x1B[J", RowsOf(block_, columns));
+    }
+    const bool color = context_.output.out_color();
+    context_.output.Out(erase + (color ? AgentsBlock(agents, TableWidth(fd), rows, true) : block));
     block_ = block;
-    signals_.SetBlockLines(static_cast<size_t>(std::count(block.begin(), block.end(), '\n')));
+    signals_.SetBlockLines(RowsOf(block, columns));
   }
 
   // What is on the screen stays there.
@@ -125,7 +132,7 @@ class FleetWatch {
   std::string away_;  // why; empty while it answers
   std::vector<AgentSummary> agents_;
   std::map<std::string, std::string> printed_;  // by node
-  std::string block_;                           // on the screen now
+  std::string block_;                           // on the screen now, without its colours
 };
 
 }  // namespace

@@ -74,6 +74,13 @@ TEST(AgentsText, ABlockNeverFillsTheTerminal) {
   EXPECT_EQ(AgentsBlock({}, 100, 24, false), "no agent has connected\n");
 }
 
+TEST(AgentsText, LinesThatWrapTakeSeveralRows) {
+  EXPECT_EQ(RowsOf("", 10), 0u);
+  EXPECT_EQ(RowsOf("one\n\nthree\n", 10), 3u);
+  EXPECT_EQ(RowsOf("0123456789\n", 10), 1u);
+  EXPECT_EQ(RowsOf("0123456789x\n", 10), 2u);
+}
+
 TEST(AgentsText, JsonNamesTheHeldCells) {
   AgentSummary agent = Agent("n1", "draining");
   agent.draining = true;

@@ -22,9 +22,10 @@ TEST(RowJsonTest, EveryRowReadsBackAsItWasWritten) {
 }
 
 TEST(RowJsonTest, LabelsOfAFileAreCheckedAsThoseOfAUser) {
-  EXPECT_EQ(RunFromJson(R"({"labels":{"a":"b"}})")->labels, (Labels{{"a", "b"}}));
-  for (const char* text : {R"({"labels":{"A":"b"}})", R"({"labels":{"a":"\u001b[2J"}})",
-                           R"({"labels":{"a":1}})", R"({"labels":["a"]})"}) {
+  EXPECT_EQ(RunFromJson(R"({"state":"done","labels":{"a":"b"}})")->labels, (Labels{{"a", "b"}}));
+  for (const char* text :
+       {R"({"state":"done","labels":{"A":"b"}})", R"({"state":"done","labels":{"a":"\u001b[2J"}})",
+        R"({"state":"done","labels":{"a":1}})", R"({"state":"done","labels":["a"]})"}) {
     EXPECT_EQ(RunFromJson(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
   }
 }
