@@ -113,7 +113,8 @@ class Bench:
             self.agents.stop()
             self.coordinator.kill()
             self.coordinator.wait()
-        return {"command": "tests/bench/many_agents.py BIN_DIR MANY_AGENTS " + " ".join(sys.argv[3:]),
+        return {"command": f"tests/bench/many_agents.py BIN_DIR MANY_AGENTS --agents {args.agents} "
+                           f"--idle {args.idle:g} --outage {args.outage:g}",
                 "machine": machine(load), "agents": args.agents, "first_seconds": round(first, 2),
                 "resident_bytes": peak, "idle_cores": round(idle, 4), "idle_seconds": args.idle,
                 "return_seconds": round(at_once, 2), "outage_seconds": args.outage,

@@ -336,7 +336,8 @@ def main():
     print(f"{args.count} schedules from seed {args.first}, {sum(faults.values())} faults, "
           f"{len(failed)} failed{': ' + str(failed) if failed else ''}, {seconds:.0f} s")
     if args.json:
-        command = ["tests/chaos/fleet_test.py", "build/release/bin", *sys.argv[2:]]
+        command = ["tests/chaos/fleet_test.py build/release/bin", str(args.first), str(args.count),
+                   f"--jobs {args.jobs} --block {args.block}"]
         pathlib.Path(args.json).write_text(json.dumps(
             {"first_seed": args.first, "schedules": args.count, "faults": faults,
              "failed_seeds": failed, "seconds": round(seconds, 1), "cores": os.cpu_count(),
