@@ -177,7 +177,7 @@ axes: {model: [resnet50], precision: [amp-fp16], batch: [32]}
 repeat: 1
 stop: {confidence: 0.0001, min_seconds: 60, max_seconds: 60}
 """
-        with local() as t:
+        with local("default:realtime=1") as t:
             t.assay("run", t.matrix(long_cell), "--detach", check=0)
             wait_for(t.runners, 60, "a runner")
             node = self.node(t)
