@@ -186,7 +186,7 @@ TEST(LeaseOfMany, LateReportIsStoredAcknowledgedAndNeverCounted) {
   EXPECT_EQ(bench.CellOf(run, 1).counted_attempt, second);
 }
 
-TEST(Lease, LatePartOfAGangIsNoResult) {
+TEST(LeaseOfMany, LatePartOfAGangIsNoResult) {
   Bench bench;
   const SessionHandle a = bench.Hello(MakeNode("n1"));
   bench.Submit({MakeSpec(0)});
