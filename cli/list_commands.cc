@@ -67,10 +67,10 @@ int LsCommand(CommandContext& context) {
            {"cells", run.cells},
            {"ok", run.ok},
            {"failed", run.failed},
+           {"started_at", TextOrNull(TimeText(run.started_at_unix_ms))},
            {"labels", run.labels},
-           {"slices",
-            run.slices == 0 ? Json(nullptr) : Json{{"of", run.slices}, {"here", run.slices_here}}},
-           {"started_at", TextOrNull(TimeText(run.started_at_unix_ms))}});
+           {"slices", run.slices == 0 ? Json(nullptr)
+                                      : Json{{"of", run.slices}, {"here", run.slices_here}}}});
     }
     context.output.Out(DumpJson({{"runs", list}}));
     return kExitOk;

@@ -54,8 +54,10 @@ class Fields(unittest.TestCase):
             self.assertEqual(list(properties), list(rows[0]))
             listed = json.loads(t.assay("ls", "--format", "json", check=0).stdout)
             self.assertEqual(list(listed), ["runs"])
+            # What came later stands behind.
             self.assertEqual(list(listed["runs"][0]),
-                             ["id", "name", "state", "cells", "ok", "failed", "started_at"])
+                             ["id", "name", "state", "cells", "ok", "failed", "started_at",
+                              "labels", "slices"])
 
     def test_memory_is_three_columns(self):
         # Case 3, as far as it needs no GPU: not known is null, never a figure of another kind.
