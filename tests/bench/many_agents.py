@@ -12,14 +12,13 @@ import json
 import os
 import pathlib
 import resource
-import socket
 import subprocess
 import sys
 import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
-from assay_local import Local, cpu_seconds, resident_bytes, wait_for  # noqa: E402
+from assay_local import Local, cpu_seconds, hold_port, resident_bytes, wait_for  # noqa: E402
 from thousand_cells import machine  # noqa: E402
 
 MOST_BYTES = 400 << 20
@@ -45,12 +44,6 @@ class Agents:
         self.child.wait()
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def usual_limit():
     """Of descriptors, as a service or a login has it: the coordinator has to do with it."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -60,7 +53,8 @@ def usual_limit():
 class Bench:
     def __init__(self, local, args):
         self.local, self.args = local, args
-        self.address = f"127.0.0.1:{free_port()}"  # the same after a restart
+        port, self.held_port = hold_port()
+        self.address = f"127.0.0.1:{port}"  # the same after a restart
 
     def start(self):
         with open(self.local.state_log("coordinator"), "ab") as log:

@@ -19,14 +19,13 @@ import os
 import pathlib
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
-from assay_local import FIXTURES, Local  # noqa: E402
+from assay_local import FIXTURES, Local, hold_port  # noqa: E402
 from kill_test import quick_wait, stored  # noqa: E402
 from wire import Wire  # noqa: E402
 
@@ -50,9 +49,7 @@ class World:
     def __init__(self, local):
         self.local = local
         local.env["ASSAY_SIMULATE_FILE"] = str(local.dir / "rules")
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port, self.held_port = hold_port()
         local.env["ASSAY_COORDINATOR"] = f"127.0.0.1:{self.port}"
         # Alone: to ask the training runner what it can do takes longer than a schedule.
         (local.dir / "stacks").mkdir()

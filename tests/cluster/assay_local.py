@@ -11,12 +11,15 @@
 Every process is found again by the state directory in its command line or environment, so nothing
 outlives the `with`, whatever the test did to it. Only the standard library is used.
 """
+import fcntl
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -66,6 +69,25 @@ def main():
 def bin_dir():
     """Where the programs under test are; known once main() has begun."""
     return _bin
+
+
+def hold_port():
+    """(port, file): a TCP port that a program can listen on again and again, for as long as the file is
+    open. Below those that the kernel gives to others, and held against other tests of this machine,
+    since a port that is free now is somebody's as soon as its program is killed."""
+    folder = pathlib.Path(tempfile.gettempdir()) / "assay-test-ports"
+    folder.mkdir(mode=0o777, exist_ok=True)
+    while True:
+        port = random.SystemRandom().randrange(12000, 32000)
+        held = open(folder / str(port), "a")
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(("127.0.0.1", port))
+            return port, held
+        except OSError:
+            held.close()
 
 
 def sanitized():

@@ -17,7 +17,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "cluster"))
-from assay_local import SMALL, local, main, wait_for  # noqa: E402
+from assay_local import SMALL, hold_port, local, main, wait_for  # noqa: E402
 
 # Programs look at renewed files every 5 s; some room for a busy machine.
 TAKEN = 40
@@ -371,18 +371,16 @@ class Refusals(TlsCase):
     def test_nobody_at_the_port_is_still_said_as_such(self):
         with fleet() as f:
             f.standard()
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                f.port = free.getsockname()[1]
+            f.port, held = hold_port()
+            self.addCleanup(held.close)
             self.refused(f.user("vera", "ls"), "no coordinator answers at", code=3)
 
     def test_an_agent_says_when_the_reason_has_become_another_one(self):
         with fleet() as f:
             f.standard()
             f.make("coordinator", "--renew", "--host", "gpu.example.com")
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                f.port = free.getsockname()[1]
+            f.port, held = hold_port()
+            self.addCleanup(held.close)
             f.agent()
             f.says("n1", "no session with the coordinator")
             f.coordinator(listen=f"127.0.0.1:{f.port}")
