@@ -1,4 +1,6 @@
 // agents --watch: the fleet as it changes, until Ctrl-C.
+//
+// Thread rule: the command's thread.
 #ifndef ASSAY_CLI_AGENTS_WATCH_H_
 #define ASSAY_CLI_AGENTS_WATCH_H_
 

@@ -95,10 +95,10 @@ function(assay_test name)
   target_compile_definitions(${name} PRIVATE ASSAY_SANITIZED=$<NOT:$<STREQUAL:${ASSAY_SANITIZE},>>
     ASSAY_SANITIZED_THREAD=$<STREQUAL:${ASSAY_SANITIZE},thread>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  # Only what is set: an empty value is dropped on the way to CTest, and the next key taken for it.
   if(NOT A_PROCESSORS)
     set(A_PROCESSORS 4)
   endif()
+  # Only what is set: an empty value is dropped on the way to CTest, and the next key taken for it.
   set(more PROCESSORS ${A_PROCESSORS})
   if(A_LOCK)
     list(APPEND more RESOURCE_LOCK ${A_LOCK})

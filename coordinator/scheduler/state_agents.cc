@@ -257,15 +257,18 @@ void CoordinatorState::Impl::PersistNode(const Node& node) {
                           node.address, node.last_seen_unix_ms, node.user_draining});
 }
 
+absl::Status CoordinatorState::Impl::NoSuchNode(const std::string& name) const {
+  std::vector<std::string> known;
+  for (const auto& [each, node] : fleet_.nodes()) known.push_back(each);
+  return absl::NotFoundError(fmt::format("there is no node {}{}; `assay agents` lists them", name,
+                                         DidYouMean(name, known)));
+}
+
 // Of a node that is not connected too: it takes no cell when it comes back.
 void CoordinatorState::Impl::On(const event::DrainNode& e) {
   Node* node = fleet_.Find(e.node);
   if (node == nullptr) {
-    std::vector<std::string> known;
-    for (const auto& [name, each] : fleet_.nodes()) known.push_back(name);
-    return Answer(
-        e.token, absl::NotFoundError(fmt::format("there is no node {}{}; `assay agents` lists them",
-                                                 e.node, DidYouMean(e.node, known))));
+    return Answer(e.token, NoSuchNode(e.node));
   }
   if (node->user_draining != e.on) {
     node->user_draining = e.on;

@@ -17,8 +17,7 @@ constexpr int kMostQuestions = 16;
 void CoordinatorState::Impl::On(const event::AskDoctor& e) {
   const Node* node = fleet_.Find(e.node);
   if (node == nullptr) {
-    return Answer(e.token, absl::NotFoundError(fmt::format(
-                               "there is no node {}; assay agents lists them", e.node)));
+    return Answer(e.token, NoSuchNode(e.node));
   }
   if (!node->Up()) {
     return Answer(e.token, absl::UnavailableError(fmt::format(

@@ -78,6 +78,7 @@ class CoordinatorState::Impl {
                                           bool same_instance, bool vouched);
   void SetInventory(Node& node, NodeInventory inventory);
   void PersistNode(const Node& node);
+  absl::Status NoSuchNode(const std::string& name) const;  // NotFound, with the nearest
   void LoseSession(Node& node);
   void CheckNode(Node& node);
   void RestAfterRefusal(Rest& rest, std::string why);
