@@ -4,7 +4,7 @@
 # each GoogleTest case with CTest; in sanitized builds the whole program as one, since starting
 # hundreds of them would take longer than what they do (what is skipped shows by name in the release
 # build). WHOLE: so here too, where a start is dear. LOCK: never beside another test with the same
-# lock. PROCESSORS: how many of CTest's slots it takes, of which ./test has four a core; 4 where nothing
+# lock. PROCESSORS: how many of CTest's slots it takes, of which ./test has six a core; 4 where nothing
 # is said, 1 is for what mostly waits.
 
 add_library(assay_options INTERFACE)
@@ -23,6 +23,13 @@ if(ASSAY_SANITIZE STREQUAL "address")
   target_compile_options(assay_options INTERFACE -fsanitize=address,undefined
     -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    # One runtime a process, whatever is loaded into it (libfaketime comes before it).
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libclang_rt.asan-x86_64.so
+      OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE)
+    get_filename_component(runtime ${runtime} DIRECTORY)
+    add_link_options(-shared-libasan -Wl,-rpath,${runtime})
+  endif()
 elseif(ASSAY_SANITIZE STREQUAL "thread")
   target_compile_options(assay_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
   add_link_options(-fsanitize=thread)

@@ -126,7 +126,8 @@ class Local:
             self.env["ASSAY_SIMULATE"] = self.simulate
         # What a sanitizer says of any program, daemons included, is read when all have ended.
         for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
-            self.env[name] = f"log_path={self.dir}/sanitizer:log_exe_name=1:print_stacktrace=1"
+            self.env[name] = (f"log_path={self.dir}/sanitizer:log_exe_name=1:print_stacktrace=1:"
+                              f"external_symbolizer_path={shutil.which('addr2line')}")
         known = ROOT / "tests" / "cluster" / "leaks_of_libraries.txt"
         self.env["LSAN_OPTIONS"] = f"suppressions={known}:print_suppressions=0"
         self.env.update(self.extra_env)
