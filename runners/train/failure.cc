@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "common/runner_protocol/failure_message.h"
+#include "runners/train/device/device.h"
 
 namespace assay::train {
 namespace {
@@ -115,6 +116,10 @@ RunnerResult ClassifyError(const std::string& text, bool saw_out_of_memory) {
   return Of("fail", "runner_error", FirstLine(text));
 }
 
+// CUDA's texts for every cudaErrorStreamCapture*, and LibTorch's own, have the word in one form or
+// another.
+bool IsRecordingError(const std::string& text) { return Find(text, "captur") != text.end(); }
+
 std::string TextOfException(std::exception_ptr error) {
   try {
     std::rethrow_exception(error);
@@ -132,6 +137,9 @@ std::string TextOfException(std::exception_ptr error) {
 RunnerResult ClassifyException(std::exception_ptr error, bool saw_out_of_memory) {
   try {
     std::rethrow_exception(error);
+  } catch (const CannotRecord& e) {
+    return Of("unsupported", "lane_not_in_stack",
+              "the step cannot be recorded: " + LineWith(e.what(), "captur"), "use lane eager");
   } catch (const c10::OutOfMemoryError& e) {
     return OutOfMemory(e.what_without_backtrace(), "memory");
   } catch (const c10::Error& e) {

@@ -14,8 +14,11 @@ namespace assay::train {
 // found" for want of workspace from other causes.
 RunnerResult ClassifyError(const std::string& text, bool saw_out_of_memory);
 
-// The same of an exception that was caught; c10::OutOfMemoryError and std::bad_alloc are mem_limit
-// whatever they say.
+// Whether CUDA or LibTorch says that work cannot be recorded, or could not go on being recorded.
+bool IsRecordingError(const std::string& text);
+
+// As ClassifyError, of an exception that was caught; c10::OutOfMemoryError and std::bad_alloc are
+// mem_limit whatever they say.
 RunnerResult ClassifyException(std::exception_ptr error, bool saw_out_of_memory);
 
 // All that it says, for the log.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include "common/measure/moments.h"
 #include "common/measure/percentile.h"
@@ -12,10 +13,6 @@ namespace assay::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// The first steps search for algorithms, compile and fill caches (15 s seen): they are run to their
-// end before the steady test's own cap begins to count.
-constexpr int kPrimingSteps = 2;
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -32,7 +29,7 @@ measure::SteadyOptions SteadyOptionsFor(const StopRule& stop) {
 
 // Runs steps until `taken` says, given the length of each finished step, that it is enough; then
 // drains the queue. Returns how many steps ran.
-int64_t RunSteps(Device& device, const StepFunction& step, StepOutput& last,
+int64_t RunSteps(Device& device, Lane& lane, StepOutput& last,
                  const std::function<bool(double)>& taken) {
   int64_t steps = 0;
   int64_t depth = device.QueueDepth(0);
@@ -43,8 +40,8 @@ int64_t RunSteps(Device& device, const StepFunction& step, StepOutput& last,
     enough = taken(seconds) || enough;
   };
   while (!enough) {
-    last = step();
-    device.EndStep(last.loss, last.found_inf);
+    last = lane.Step();
+    device.EndStep();
     ++steps;
     while (device.PendingSteps() > depth || device.OldestReached()) take();
   }
@@ -52,13 +49,15 @@ int64_t RunSteps(Device& device, const StepFunction& step, StepOutput& last,
   return steps;
 }
 
-void WarmUp(Device& device, const StepFunction& step, const StopRule& stop, double samples,
-            RecordWriter& records, Measurement& out) {
+void WarmUp(Device& device, Lane& lane, const StopRule& stop, double samples, RecordWriter& records,
+            Measurement& out) {
   const Clock::time_point start = Clock::now();
-  for (int i = 0; i < kPrimingSteps; ++i) {
+  // The first steps search for algorithms, compile, record and fill caches (15 s seen): they are
+  // run to their end before the steady test's own cap begins to count.
+  for (int64_t i = 0; i < lane.PrimingSteps(); ++i) {
     device.BeginWindow();
-    StepOutput output = step();
-    device.EndStep(output.loss, output.found_inf);
+    StepOutput output = lane.Step();
+    device.EndStep();
     const double seconds = device.TakeOldest();
     if (i == 0) out.first = output;
     records.Progress(++out.warmup_steps, samples / seconds, 0);
@@ -67,7 +66,7 @@ void WarmUp(Device& device, const StepFunction& step, const StopRule& stop, doub
   device.BeginWindow();
   StepOutput last;
   int64_t shown = out.warmup_steps;
-  out.warmup_steps += RunSteps(device, step, last, [&](double seconds) {
+  out.warmup_steps += RunSteps(device, lane, last, [&](double seconds) {
     steady.Add(seconds);
     records.Progress(++shown, samples / seconds, 0);
     return steady.Done();
@@ -79,12 +78,12 @@ void WarmUp(Device& device, const StepFunction& step, const StopRule& stop, doub
 
 }  // namespace
 
-Measurement Measure(Device& device, const StepFunction& step, const StopRule& stop,
-                    int64_t samples_per_step, RecordWriter& records) {
+Measurement Measure(Device& device, Lane& lane, const StopRule& stop, int64_t samples_per_step,
+                    RecordWriter& records) {
   Measurement out;
   const double samples = static_cast<double>(samples_per_step);
   records.Phase("warmup");
-  WarmUp(device, step, stop, samples, records, out);
+  WarmUp(device, lane, stop, samples, records, out);
 
   records.Phase("measure");
   measure::StoppingRule rule({.confidence = stop.confidence,
@@ -92,7 +91,7 @@ Measurement Measure(Device& device, const StepFunction& step, const StopRule& st
                               .max_seconds = stop.max_seconds});
   device.BeginWindow();
   const Clock::time_point start = Clock::now();
-  out.steps = RunSteps(device, step, out.last, [&](double seconds) {
+  out.steps = RunSteps(device, lane, out.last, [&](double seconds) {
     const bool enough = rule.Add(seconds).has_value();
     records.Progress(static_cast<uint64_t>(rule.steps()),
                      samples * static_cast<double>(rule.steps()) / rule.seconds(),

@@ -9,7 +9,6 @@
 #ifndef ASSAY_RUNNERS_TRAIN_MEASUREMENT_H_
 #define ASSAY_RUNNERS_TRAIN_MEASUREMENT_H_
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +16,7 @@
 #include "common/matrix/spec.h"
 #include "runners/common/record_writer.h"
 #include "runners/train/device/device.h"
-#include "runners/train/trainer.h"
+#include "runners/train/lanes/lane.h"
 
 namespace assay::train {
 
@@ -36,11 +35,9 @@ struct Measurement {
   StepOutput first, last;  // of the warm-up's first and of the window's last step
 };
 
-using StepFunction = std::function<StepOutput()>;
-
 // `samples_per_step` is for the progress line only.
-Measurement Measure(Device& device, const StepFunction& step, const StopRule& stop,
-                    int64_t samples_per_step, RecordWriter& records);
+Measurement Measure(Device& device, Lane& lane, const StopRule& stop, int64_t samples_per_step,
+                    RecordWriter& records);
 
 }  // namespace assay::train
 

@@ -1,7 +1,10 @@
 #include "runners/train/refusal.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
+#include "runners/train/lanes/lane.h"
 #include "runners/train/models/registry.h"
 #include "runners/train/precision/precision.h"
 
@@ -44,8 +47,13 @@ std::optional<RunnerResult> Refuse(const CellFile& cell) {
   if (spec.mode != "train" && spec.mode != "infer") {
     return Unsupported("mode_not_in_stack", "this stack has no mode '" + spec.mode + "'");
   }
-  if (spec.lane != "eager") {
+  const std::vector<std::string>& lanes = LaneNames();
+  if (std::find(lanes.begin(), lanes.end(), spec.lane) == lanes.end()) {
     return Unsupported("lane_not_in_stack", "this stack has no lane '" + spec.lane + "' yet");
+  }
+  if (spec.lane == "graph" && cell.device_kind == "cpu") {
+    return Unsupported("lane_not_in_stack",
+                       "lane graph replays a step as a CUDA Graph, and a CPU has none");
   }
   if (cell.world_size != 1) {
     return Unsupported("value_not_in_stack", "this stack runs on one GPU yet, " +

@@ -22,7 +22,8 @@ SyntheticData::SyntheticData(c10::Device device, int64_t device_memory_bytes,
   for (int64_t i = 0; i < count; ++i) {
     at::Tensor images = at::empty({batch, 3, image.height, image.width}, options, layout);
     images.normal_();
-    batches_.push_back({images, at::randint(classes, {batch}, options.dtype(at::kLong))});
+    batches_.push_back(
+        {images, at::randint(classes, {batch}, options.dtype(at::kLong)), static_cast<size_t>(i)});
   }
 }
 

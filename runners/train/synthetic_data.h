@@ -20,6 +20,7 @@ namespace assay::train {
 struct Batch {
   at::Tensor images;  // {N, 3, H, W}
   at::Tensor labels;  // {N}, int64
+  size_t place = 0;   // which of the source's batches
 };
 
 class SyntheticData {

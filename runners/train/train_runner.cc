@@ -15,6 +15,7 @@
 #include "common/version.h"
 #include "runners/train/device/granted_cores.h"
 #include "runners/train/failure.h"
+#include "runners/train/lanes/lane.h"
 #include "runners/train/refusal.h"
 #include "runners/train/synthetic_data.h"
 #include "runners/train/trainer.h"
@@ -113,12 +114,20 @@ json TrainRunner::StackInfo() {
   versions["nccl"] = TextOrNull(cuda.versions.nccl);
   json kinds = json::array({"cpu"});
   if (cuda.devices > 0) kinds.push_back("gpu");
-  json info = {{"runner", kProgram},          {"protocol", kRunnerProtocol},
-               {"versions", versions},        {"models", Models()},
-               {"modes", {"train", "infer"}}, {"precisions", PrecisionNames()},
-               {"lanes", {"eager"}},          {"layouts", {"channels-last", "contiguous"}},
-               {"arch_list", cuda.arch_list}, {"device_kinds", kinds},
-               {"max_world_size", 1},         {"simulated", false}};
+  json lanes = json::array({"eager"});
+  if (cuda.built) lanes.push_back("graph");
+  json info = {{"runner", kProgram},
+               {"protocol", kRunnerProtocol},
+               {"versions", versions},
+               {"models", Models()},
+               {"modes", {"train", "infer"}},
+               {"precisions", PrecisionNames()},
+               {"lanes", lanes},
+               {"layouts", {"channels-last", "contiguous"}},
+               {"arch_list", cuda.arch_list},
+               {"device_kinds", kinds},
+               {"max_world_size", 1},
+               {"simulated", false}};
   if (!cuda.problem.empty()) info["problem"] = cuda.problem;
   return info;
 }
@@ -184,6 +193,7 @@ RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& devi
   const Precision precision = *ParsePrecision(spec.precision);
   const bool train = spec.mode == "train";
   AddMath(SetMath(precision), fields);
+  if (spec.lane == "graph") device.PrepareToRecord();
   at::manual_seed(cell.seed);
   const Placement placement{device.torch(), LayoutOf(spec.layout), train};
   const std::unique_ptr<Model> model = entry.make(placement);
@@ -201,10 +211,8 @@ RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& devi
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   records.Joined();
 
-  const StepFunction step = [&] {
-    return train ? trainer.TrainStep(data.Next()) : trainer.InferStep(data.Next());
-  };
-  const Measurement measured = Measure(device, step, spec.stop, spec.batch, records);
+  const std::unique_ptr<Lane> lane = MakeLane(spec.lane, device, trainer, data);
+  const Measurement measured = Measure(device, *lane, spec.stop, spec.batch, records);
   AddMeasurement(measured, spec.batch, fields);
   const bool finite = AddLosses(measured, fields);
   if (const LossScaler* scaler = trainer.scaler()) {

@@ -36,9 +36,17 @@ at::Tensor Trainer::Accumulate(const at::Tensor& images, const at::Tensor& label
   return loss.detach();
 }
 
-StepOutput Trainer::TrainStep(const Batch& batch) {
+StepOutput Trainer::Step(const Batch& batch) {
+  return model_.tensors().placement().train ? TrainStep(batch) : InferStep(batch);
+}
+
+void Trainer::ReleaseGradients() {
   for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
   gradients_.clear();
+}
+
+StepOutput Trainer::TrainStep(const Batch& batch) {
+  ReleaseGradients();
   const int64_t micro = batch.labels.size(0) / accumulate_;
   StepOutput output;
   for (int64_t i = 0; i < accumulate_; ++i) {

@@ -38,11 +38,15 @@ class Trainer {
  public:
   Trainer(Model& model, Precision precision, int64_t accumulate, const SgdOptions& sgd = {});
 
+  // What the model is placed for: TrainStep or InferStep.
+  StepOutput Step(const Batch& batch);
   StepOutput TrainStep(const Batch& batch);
   StepOutput InferStep(const Batch& batch);
 
   // The gradients of the last step; empty before it.
   std::vector<at::Tensor> Gradients() const;
+  // Frees them; a step does so at its start.
+  void ReleaseGradients();
   // Without scaling null.
   const LossScaler* scaler() const { return scaler_ ? &*scaler_ : nullptr; }
 

@@ -1,43 +1,13 @@
-#include <ATen/Context.h>
-#include <fcntl.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <functional>
 #include <string>
 
-#include "runners/train/train_runner.h"
+#include "tests/gpu/gpu_fixture.h"
 
 namespace assay::train {
 namespace {
 
-class GpuTrain : public testing::Test {
- protected:
-  void SetUp() override {
-    const CudaStack cuda = QueryCuda();
-    if (!cuda.built) GTEST_SKIP() << "this build has no CUDA (ASSAY_CUDA)";
-    if (cuda.devices == 0) {
-      GTEST_SKIP() << "no GPU here: " << (cuda.problem.empty() ? "none seen" : cuda.problem);
-    }
-  }
-
-  static CellFile Cell(const std::string& precision, int64_t batch) {
-    CellFile cell;
-    cell.spec.model = "resnet50";
-    cell.spec.precision = precision;
-    cell.spec.batch = batch;
-    cell.spec.image = "64x64";
-    cell.spec.stop = {.confidence = 0.01, .min_seconds = 0.5, .max_seconds = 2};
-    cell.device_kind = "cuda";
-    return cell;
-  }
-
-  static RunnerResult Run(const CellFile& cell) {
-    RecordWriter records(open("/dev/null", O_WRONLY | O_CLOEXEC), true);
-    TrainRunner runner;
-    return runner.Run(cell, records);
-  }
-};
+using GpuTrain = GpuTest;
 
 TEST_F(GpuTrain, EveryPrecisionMeasuresInBothModes) {
   for (const std::string precision : {"fp32", "tf32", "amp-fp16", "amp-bf16"}) {

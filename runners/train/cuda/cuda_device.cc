@@ -1,4 +1,4 @@
-// Compiled only with CUDA. Includes no ATen/cuda header: those need cuBLAS's, cuSPARSE's and
+// Compiled only with CUDA. Of ATen/cuda only headers that need none of cuBLAS's, cuSPARSE's and
 // cuSOLVER's, 400 MB that the compile check would have to fetch.
 #include <ATen/Context.h>
 #include <ATen/detail/CUDAHooksInterface.h>
@@ -14,9 +14,11 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
+#include "runners/train/cuda/cuda_recorder.h"
 #include "runners/train/cuda/step_counter.h"
 #include "runners/train/device/device.h"
 
@@ -176,12 +178,13 @@ class CudaDevice final : public Device {
     start_->Record(Stream());
   }
 
-  void EndStep(const at::Tensor& loss, const at::Tensor& found_inf) override {
-    C10_CUDA_CHECK(
-        CountStep(counts_.data_ptr<int64_t>(), loss.defined() ? loss.data_ptr<float>() : nullptr,
-                  found_inf.defined() ? found_inf.data_ptr<float>() : nullptr, Stream()));
-    EndOf(ended_++).Record(Stream());
+  void CountStep(const at::Tensor& loss, const at::Tensor& found_inf) override {
+    C10_CUDA_CHECK(train::CountStep(
+        counts_.data_ptr<int64_t>(), loss.defined() ? loss.data_ptr<float>() : nullptr,
+        found_inf.defined() ? found_inf.data_ptr<float>() : nullptr, Stream()));
   }
+
+  void EndStep() override { EndOf(ended_++).Record(Stream()); }
 
   int64_t PendingSteps() const override { return ended_ - taken_; }
   bool OldestReached() override { return PendingSteps() > 0 && EndOf(taken_).Reached(); }
@@ -204,6 +207,11 @@ class CudaDevice final : public Device {
     return {c[0], c[1], c[2]};
   }
 
+  void PrepareToRecord() override { recorder_.emplace(device_.index()); }
+  std::unique_ptr<Recording> Record(const std::function<void()>& work) override {
+    return recorder_.value().Record(work);
+  }
+
   int64_t QueueDepth(double step_seconds) const override {
     constexpr double kQueuedSeconds = 0.25;
     if (!(step_seconds > 0)) return 2;
@@ -223,6 +231,7 @@ class CudaDevice final : public Device {
   std::array<std::unique_ptr<Event>, kMostPending + 2> ring_;
   int64_t ended_ = 0;
   int64_t taken_ = 0;
+  std::optional<CudaRecorder> recorder_;
 };
 
 }  // namespace

@@ -39,12 +39,13 @@ class CpuDevice final : public Device {
     start_ = last_ = Clock::now();
   }
 
-  void EndStep(const at::Tensor& loss, const at::Tensor& found_inf) override {
-    pending_.push_back(Clock::now());
+  void CountStep(const at::Tensor& loss, const at::Tensor& found_inf) override {
     ++counts_.steps;
     if (loss.defined() && !std::isfinite(loss.item<float>())) ++counts_.non_finite;
     if (found_inf.defined() && found_inf.item<float>() != 0) ++counts_.skipped;
   }
+
+  void EndStep() override { pending_.push_back(Clock::now()); }
 
   int64_t PendingSteps() const override { return static_cast<int64_t>(pending_.size()); }
   bool OldestReached() override { return !pending_.empty(); }
@@ -59,6 +60,10 @@ class CpuDevice final : public Device {
 
   double WindowSeconds() override { return std::chrono::duration<double>(last_ - start_).count(); }
   StepCounts Counts() override { return counts_; }
+  void PrepareToRecord() override { throw CannotRecord("a CPU has no CUDA Graphs"); }
+  std::unique_ptr<Recording> Record(const std::function<void()>&) override {
+    throw CannotRecord("a CPU has no CUDA Graphs");
+  }
   int64_t QueueDepth(double) const override { return 0; }
 
  private:

@@ -9,8 +9,10 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,19 @@ struct StackVersions {
   std::string cuda, cudnn, nccl;  // empty: not there
 };
 
+// Work of the device that was recorded once and is queued again by one call of the host.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  // Does not wait. Reads and writes the addresses of when it was recorded.
+  virtual void Replay() = 0;
+};
+
+// The work has something in it that cannot be recorded, or the device records nothing.
+struct CannotRecord : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -51,10 +66,11 @@ class Device {
   // ---- the time line of a window
   // Waits for the device, sets the counts to zero and marks the start.
   virtual void BeginWindow() = 0;
-  // Marks the end of a step behind all work so far, and counts it there. `loss` and `found_inf` are
-  // float32 tensors of one element on the device, or undefined. At most kMostPending steps may be
-  // unread.
-  virtual void EndStep(const at::Tensor& loss, const at::Tensor& found_inf) = 0;
+  // Counts a step on the device, behind all work so far; part of a recording of the step. `loss`
+  // and `found_inf` are float32 tensors of one element on the device, or undefined.
+  virtual void CountStep(const at::Tensor& loss, const at::Tensor& found_inf) = 0;
+  // Marks the end of a step behind all work so far. At most kMostPending steps may be unread.
+  virtual void EndStep() = 0;
   virtual int64_t PendingSteps() const = 0;
   // Whether the device has reached the end of the oldest pending step.
   virtual bool OldestReached() = 0;
@@ -64,6 +80,14 @@ class Device {
   virtual double WindowSeconds() = 0;
   // Waits for the device.
   virtual StepCounts Counts() = 0;
+
+  // ---- recording
+  // Before any tensor of the work is made. Throws CannotRecord.
+  virtual void PrepareToRecord() = 0;
+  // Records what `work` queues instead of running it; all recordings of a device share one memory
+  // pool. `work` must have run before, so that nothing is left to search for or to load. Throws
+  // CannotRecord with what stood in the way.
+  virtual std::unique_ptr<Recording> Record(const std::function<void()>& work) = 0;
 
   // Pending steps that keep the device busy yet let the host stop soon: about a quarter of a second
   // of work. 0 where steps are not queued at all.

@@ -31,10 +31,19 @@ TEST(Refuse, ModelThatThisStackLacks) {
   EXPECT_EQ(ReasonOf(cell), "model_not_in_stack");
 }
 
-TEST(Refuse, OtherLanes) {
+TEST(Refuse, LanesThatThisStackLacks) {
+  CellFile cell = CpuCell();
+  cell.spec.lane = "fused";
+  EXPECT_EQ(ReasonOf(cell), "lane_not_in_stack");
+}
+
+TEST(Refuse, GraphsOnACpuAloneAndNeverByRunningEager) {
   CellFile cell = CpuCell();
   cell.spec.lane = "graph";
   EXPECT_EQ(ReasonOf(cell), "lane_not_in_stack");
+  EXPECT_NE(Refuse(cell)->message.find("CUDA Graph"), std::string::npos);
+  cell.device_kind = "cuda";
+  EXPECT_EQ(ReasonOf(cell), "runs");
 }
 
 TEST(Refuse, OtherModes) {

@@ -5,36 +5,19 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/relu.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <deque>
 #include <limits>
 
 #include "runners/train/measurement.h"
-#include "runners/train/models/layers.h"
 #include "runners/train/train_runner.h"
+#include "tests/unit/runners/train/fake_device.h"
+#include "tests/unit/runners/train/tiny_model.h"
 
 namespace assay::train {
 namespace {
-
-constexpr int64_t kClasses = 10;
-
-class TinyModel : public Model {
- public:
-  explicit TinyModel(const Placement& placement)
-      : Model(placement), conv_(tensors_, "conv", 3, 8, 3, 2), fc_(tensors_, "fc", 8, kClasses) {}
-  at::Tensor Forward(const at::Tensor& images) override {
-    return fc_(at::relu(conv_(images)).mean({2, 3}));
-  }
-  int64_t classes() const override { return kClasses; }
-
- private:
-  Conv2d conv_;
-  Linear fc_;
-};
 
 std::unique_ptr<Model> MakeTiny(const Placement& placement) {
   return std::make_unique<TinyModel>(placement);
@@ -71,12 +54,6 @@ RunnerResult RunTiny(const CellFile& cell, std::unique_ptr<Model> (*make)(const 
   RecordWriter records(open("/dev/null", O_WRONLY | O_CLOEXEC), true);
   const std::unique_ptr<Device> device = MakeCpuDevice();
   return RunCell(cell, Entry(make), *device, fields, records);
-}
-
-Batch FixedBatch(int64_t n) {
-  SyntheticData data(c10::kCPU, int64_t{1} << 30, c10::MemoryFormat::ChannelsLast, n, {8, 8},
-                     kClasses);
-  return data.Next();
 }
 
 TEST(Trainer, LossFallsOverFiftyStepsOnAFixedBatch) {
@@ -214,45 +191,12 @@ TEST(JudgeLosses, ScaleThatFellToNothingFails) {  // case 31
   EXPECT_EQ(JudgeLosses(measured, true).reason, "non_finite_loss");
 }
 
-// A device that queues: every step takes `step_seconds` of its own time, and is reached only when
-// waited for, so that the queue fills as far as it may.
-class QueueingDevice final : public Device {
- public:
-  explicit QueueingDevice(double step_seconds) : step_seconds_(step_seconds) {}
-  c10::Device torch() const override { return c10::kCPU; }
-  int64_t MemoryBytes() const override { return 1; }
-  MemoryPeaks Peaks() const override { return {}; }
-  StackVersions Versions() const override { return {}; }
-  int ComputeCapability() const override { return 90; }
-  bool SawOutOfMemory() const override { return false; }
-  void Synchronize() override {}
-  void BeginWindow() override { ended_ = taken_ = 0; }
-  void EndStep(const at::Tensor&, const at::Tensor&) override {
-    ++ended_;
-    most_pending = std::max(most_pending, PendingSteps());
-  }
-  int64_t PendingSteps() const override { return ended_ - taken_; }
-  bool OldestReached() override { return false; }
-  double TakeOldest() override {
-    ++taken_;
-    return step_seconds_;
-  }
-  double WindowSeconds() override { return static_cast<double>(taken_) * step_seconds_; }
-  StepCounts Counts() override { return {ended_, 0, 0}; }
-  int64_t QueueDepth(double) const override { return 3; }
-
-  int64_t most_pending = 0;
-
- private:
-  const double step_seconds_;
-  int64_t ended_ = 0, taken_ = 0;
-};
-
 TEST(Measure, StepsThatWereQueuedWhenTheRuleStoppedBelongToTheWindow) {
   RecordWriter records(open("/dev/null", O_WRONLY | O_CLOEXEC), true);
   QueueingDevice device(0.1);
   const StopRule stop{.confidence = 0, .min_seconds = 1, .max_seconds = 2};
-  const Measurement measured = Measure(device, [] { return StepOutput{}; }, stop, 4, records);
+  CountingLane lane(device);
+  const Measurement measured = Measure(device, lane, stop, 4, records);
   EXPECT_EQ(measured.counts.steps, measured.steps);
   EXPECT_DOUBLE_EQ(measured.seconds, 0.1 * static_cast<double>(measured.steps));
   EXPECT_GE(measured.seconds, 2.0);
@@ -265,7 +209,8 @@ TEST(Measure, HostRunsAheadByTheQueueDepthOnly) {
   RecordWriter records(open("/dev/null", O_WRONLY | O_CLOEXEC), true);
   QueueingDevice device(0.1);
   const StopRule stop{.confidence = 0, .min_seconds = 1, .max_seconds = 2};
-  Measure(device, [] { return StepOutput{}; }, stop, 4, records);
+  CountingLane lane(device);
+  Measure(device, lane, stop, 4, records);
   EXPECT_EQ(device.most_pending, 4);  // the depth, and the step that was just queued
 }
 
