@@ -14,6 +14,7 @@ usage: fleet_test.py BIN_DIR FIRST_SEED COUNT [--jobs N] [--json FILE] [--verbos
 import argparse
 import concurrent.futures
 import fcntl
+import hashlib
 import json
 import os
 import pathlib
@@ -308,6 +309,16 @@ def play_block(bin_dir, seeds, verbose):
     return played
 
 
+def programs(bin_dir):
+    """Which programs were played: their version, and what tells one build of it from another."""
+    folder = pathlib.Path(bin_dir).resolve()
+    said = subprocess.run([str(folder / "assay"), "version", "--format", "json"], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    return {"version": json.loads(said)["version"],
+            "sha256": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
+                       for name in ("assay", "assay-coordinator", "assay-agent", "assay-simulate")}}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("bin_dir")
@@ -322,7 +333,8 @@ def main():
     begun = time.monotonic()
     seeds = list(range(args.first, args.first + args.count))
     blocks = [seeds[i:i + args.block] for i in range(0, len(seeds), args.block)]
-    faults, failed = {name: 0 for name in FAULTS}, []
+    faults, failed, done = {name: 0 for name in FAULTS}, [], 0
+    which = programs(args.bin_dir)
     with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
         for played in pool.map(play_block, [args.bin_dir] * len(blocks), blocks,
                                [args.verbose] * len(blocks)):
@@ -332,6 +344,10 @@ def main():
                 if wrong:
                     failed.append(seed)
                     print(f"seed {seed}: {wrong}", flush=True)
+            done += len(played)
+            print(f"{done} of {len(seeds)} played, {len(failed)} failed, "
+                  f"{time.monotonic() - begun:.0f} s", flush=True)
+    assert which == programs(args.bin_dir), "the programs were built anew during the run"
     seconds = time.monotonic() - begun
     print(f"{args.count} schedules from seed {args.first}, {sum(faults.values())} faults, "
           f"{len(failed)} failed{': ' + str(failed) if failed else ''}, {seconds:.0f} s")
@@ -341,7 +357,7 @@ def main():
         pathlib.Path(args.json).write_text(json.dumps(
             {"first_seed": args.first, "schedules": args.count, "faults": faults,
              "failed_seeds": failed, "seconds": round(seconds, 1), "cores": os.cpu_count(),
-             "command": " ".join(command)}, indent=1) + "\n")
+             "command": " ".join(command), **which}, indent=1) + "\n")
     return 1 if failed else 0
 
 
