@@ -82,6 +82,15 @@ std::optional<Infeasible> UnsupportedPrecision(const Spec& spec, const Device& d
                   device.cc_minor)};
 }
 
+std::optional<Infeasible> UnsupportedLane(const Spec& spec, const Device& device,
+                                          std::string_view card) {
+  if (device.kind != "cpu" || (spec.lane != "graph" && spec.lane != "fused")) return std::nullopt;
+  return Infeasible{
+      reason::kUnsupportedLane,
+      fmt::format("lane {} replays steps as CUDA Graphs, and {} is a processor; use eager",
+                  spec.lane, card)};
+}
+
 // What the catalogue alone knows not to exist.
 std::optional<Infeasible> UnsupportedByModel(const Spec& spec) {
   const Workload* workload = BuiltinWorkloads().Find(spec.model);
@@ -210,6 +219,7 @@ std::optional<Infeasible> FeasibilityOf(const Spec& spec, const Device& device,
                                         std::string_view card, const Stack* stack) {
   if (auto why = UnsupportedByModel(spec)) return why;
   if (auto why = UnsupportedPrecision(spec, device, card)) return why;
+  if (auto why = UnsupportedLane(spec, device, card)) return why;
   if (device.kind == "mig" && spec.WorldSize() > 1) {
     return Infeasible{
         reason::kMigWorldSize,

@@ -105,6 +105,17 @@ TEST(Feasibility, Case41ArchNames) {
   EXPECT_FALSE(runs({"", "nonsense", "sm_999999999999999999999"}, 8, 0));
 }
 
+TEST(Feasibility, AProcessorHasNoCudaGraphs) {
+  Spec spec = Resnet("fp32");
+  for (const char* lane : {"graph", "fused"}) {
+    spec.lane = lane;
+    EXPECT_EQ(Reason(spec, Cpu()), reason::kUnsupportedLane) << lane;
+    EXPECT_EQ(Reason(spec, Gpu(8, 0)), "") << lane;
+  }
+  spec.lane = "compile";
+  EXPECT_EQ(Reason(spec, Cpu()), "");
+}
+
 TEST(Feasibility, WhatTheStackLacksIsNamed) {
   Stack stack = LibTorch("libtorch-2.11.0", {});
   Spec spec = Resnet("fp32");
