@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/cell/cgroup_memory.h"
+#include "agent/cell/rank_result.h"
 #include "common/log/log.h"
 #include "common/status/status.h"
 
@@ -297,7 +298,12 @@ void GangHost::Apply(const gang_action::Finish& action) {
       usage.push_back({rank->exit()->peak_resident_bytes, rank->exit()->user_seconds,
                        rank->exit()->system_seconds});
     }
-    if (held.telemetry) report.telemetry = held.telemetry->Finish(usage);
+    if (held.telemetry) {
+      report.telemetry = held.telemetry->Finish(usage);
+      for (const DeviceFault& fault : held.telemetry->Faults()) {
+        BlameDevice(fault, &report.ranks);
+      }
+    }
     if (!held.stack.stack.digest.empty()) {
       report.telemetry.SetText(Field::kStackDigest, held.stack.stack.digest);
     }

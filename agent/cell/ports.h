@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -49,6 +50,13 @@ struct ProcessUsage {
   double system_seconds = 0;
 };
 
+// A device that spoilt the attempt, whatever its ranks said.
+struct DeviceFault {
+  std::string uuid;
+  std::string_view reason;  // a code of common/results/outcome.h
+  std::string message;
+};
+
 // Samples the devices of one attempt at 10 Hz from its own thread while it lives; the destructor
 // stops the thread. `device_used_before_bytes` and `exclusive` are taken in Begin, before a rank is
 // spawned.
@@ -65,6 +73,8 @@ class TelemetrySession {
   // temperature and of memory in use, means of clocks. `usage` has one entry a rank and serves CPU
   // devices (device_used_bytes is its largest peak_resident_bytes).
   virtual Record Finish(std::span<const ProcessUsage> usage) = 0;
+  // Called once, after Finish: at most one a device.
+  virtual std::vector<DeviceFault> Faults() { return {}; }
 };
 
 class DeviceTelemetry {

@@ -119,6 +119,19 @@ std::string_view ReasonOf(const RankReport& report) {
   return KnownReason(report.reason, DefaultReason(report.outcome));
 }
 
+void BlameDevice(const DeviceFault& fault, std::vector<RankReport>* ranks) {
+  for (RankReport& rank : *ranks) {
+    const bool ended_by_others =
+        rank.outcome == Outcome::kCancelled || rank.outcome == Outcome::kLost;
+    if (rank.gpu_uuid != fault.uuid || ended_by_others || rank.outcome == Outcome::kUnsupported) {
+      continue;
+    }
+    rank.outcome = Outcome::kFail;
+    rank.reason = fault.reason;
+    rank.message = Sentence(fault.message);
+  }
+}
+
 std::optional<Diagnosis> Contradiction(const RankReport& report) {
   if (report.signal != 0) {
     return Diagnosis{

@@ -9,6 +9,7 @@
 
 #include "agent/cell/failure_text.h"
 #include "agent/cell/messages.h"
+#include "agent/cell/ports.h"
 #include "common/runner_protocol/record_parser.h"
 
 namespace assay {
@@ -26,6 +27,10 @@ RankReport ResultReport(const record::Result& result, std::vector<std::string>* 
 
 // The static reason code that `report` names; one that is no code of ours becomes runner_error.
 std::string_view ReasonOf(const RankReport& report);
+
+// A device's fault stands over what its rank said, unless somebody else ended the attempt or it
+// could not run at all: a result from memory that failed is none.
+void BlameDevice(const DeviceFault& fault, std::vector<RankReport>* ranks);
 
 // A process that said `ok` and then crashed, or exited with a failure's code.
 std::optional<Diagnosis> Contradiction(const RankReport& report);

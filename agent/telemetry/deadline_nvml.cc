@@ -10,7 +10,7 @@
 
 namespace assay {
 
-struct DeadlineNvml::State {
+struct DeadlineNvml::Shared {
   struct Task {
     std::function<void(Nvml&)> call;
     bool done = false;
@@ -52,7 +52,7 @@ struct DeadlineNvml::State {
 };
 
 DeadlineNvml::DeadlineNvml(std::unique_ptr<Nvml> inner, NvmlDeadlines deadlines)
-    : captured_(inner->captured()), deadlines_(deadlines), state_(std::make_shared<State>()) {
+    : captured_(inner->captured()), deadlines_(deadlines), state_(std::make_shared<Shared>()) {
   state_->inner = std::move(inner);
   thread_ = std::thread([state = state_] { state->Work(); });
 }
@@ -86,7 +86,7 @@ absl::Status DeadlineNvml::Run(const char* what, std::chrono::milliseconds deadl
         fmt::format("NVML has not answered for {:.0f} s: the driver hangs",
                     std::chrono::duration<double>(begin - state_->running_since).count()));
   }
-  auto task = std::make_shared<State::Task>();
+  auto task = std::make_shared<Shared::Task>();
   task->call = std::move(call);
   state_->queue.push_back(task);
   state_->changed.NotifyAll();
@@ -110,28 +110,35 @@ absl::StatusOr<NvmlSystem> DeadlineNvml::Describe() {
   return std::move(*answer);
 }
 
-absl::StatusOr<NvmlSample> DeadlineNvml::Sample(const std::string& uuid) {
-  auto answer = std::make_shared<absl::StatusOr<NvmlSample>>(absl::UnknownError(""));
-  absl::Status status = Run("sampling", deadlines_.sample,
-                            [answer, uuid](Nvml& nvml) { *answer = nvml.Sample(uuid); });
+template <class Answer, class Call>
+absl::StatusOr<Answer> DeadlineNvml::Ask(const char* what, Call call) {
+  auto answer = std::make_shared<absl::StatusOr<Answer>>(absl::UnknownError(""));
+  absl::Status status =
+      Run(what, deadlines_.sample, [answer, call](Nvml& nvml) { *answer = call(nvml); });
   if (!status.ok()) return status;
   return std::move(*answer);
 }
 
-absl::StatusOr<NvmlPowerLimits> DeadlineNvml::PowerLimits(const std::string& uuid) {
-  auto answer = std::make_shared<absl::StatusOr<NvmlPowerLimits>>(absl::UnknownError(""));
-  absl::Status status = Run("reading power limits", deadlines_.sample,
-                            [answer, uuid](Nvml& nvml) { *answer = nvml.PowerLimits(uuid); });
-  if (!status.ok()) return status;
-  return std::move(*answer);
+absl::StatusOr<NvmlSample> DeadlineNvml::Sample(const std::string& uuid) {
+  return Ask<NvmlSample>("sampling", [uuid](Nvml& nvml) { return nvml.Sample(uuid); });
+}
+
+absl::StatusOr<NvmlState> DeadlineNvml::State(const std::string& uuid) {
+  return Ask<NvmlState>("reading a device's state",
+                        [uuid](Nvml& nvml) { return nvml.State(uuid); });
+}
+
+absl::StatusOr<NvmlLink> DeadlineNvml::Link(const std::string& uuid) {
+  return Ask<NvmlLink>("reading the PCIe link", [uuid](Nvml& nvml) { return nvml.Link(uuid); });
+}
+
+absl::StatusOr<std::vector<int64_t>> DeadlineNvml::Xids(const std::string& uuid) {
+  return Ask<std::vector<int64_t>>("reading Xids", [uuid](Nvml& nvml) { return nvml.Xids(uuid); });
 }
 
 absl::StatusOr<std::vector<int64_t>> DeadlineNvml::ProcessIds(const std::string& uuid) {
-  auto answer = std::make_shared<absl::StatusOr<std::vector<int64_t>>>(absl::UnknownError(""));
-  absl::Status status = Run("listing processes", deadlines_.sample,
-                            [answer, uuid](Nvml& nvml) { *answer = nvml.ProcessIds(uuid); });
-  if (!status.ok()) return status;
-  return std::move(*answer);
+  return Ask<std::vector<int64_t>>("listing processes",
+                                   [uuid](Nvml& nvml) { return nvml.ProcessIds(uuid); });
 }
 
 }  // namespace assay

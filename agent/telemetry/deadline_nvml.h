@@ -30,18 +30,22 @@ class DeadlineNvml final : public Nvml {
 
   absl::StatusOr<NvmlSystem> Describe() override;
   absl::StatusOr<NvmlSample> Sample(const std::string& uuid) override;
-  absl::StatusOr<NvmlPowerLimits> PowerLimits(const std::string& uuid) override;
+  absl::StatusOr<NvmlState> State(const std::string& uuid) override;
+  absl::StatusOr<NvmlLink> Link(const std::string& uuid) override;
+  absl::StatusOr<std::vector<int64_t>> Xids(const std::string& uuid) override;
   absl::StatusOr<std::vector<int64_t>> ProcessIds(const std::string& uuid) override;
   bool captured() const override { return captured_; }
 
  private:
-  struct State;
+  struct Shared;
   absl::Status Run(const char* what, std::chrono::milliseconds deadline,
                    std::function<void(Nvml&)> call);
+  template <class Answer, class Call>
+  absl::StatusOr<Answer> Ask(const char* what, Call call);
 
   const bool captured_;
   const NvmlDeadlines deadlines_;
-  const std::shared_ptr<State> state_;
+  const std::shared_ptr<Shared> state_;
   std::thread thread_;
 };
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "common/status/status.h"
 
@@ -68,11 +69,12 @@ std::string Text(const json& object, const char* key, const std::string& where, 
 
 NvmlSample SampleOf(const json& object, const std::string& where) {
   OnlyKeys(object, where,
-           {"power_watts", "sm_clock_mhz", "temperature_celsius", "memory_used_mib",
-            "throttle_reasons", "energy_joules"});
+           {"power_watts", "sm_clock_mhz", "memory_clock_mhz", "temperature_celsius",
+            "memory_used_mib", "throttle_reasons", "energy_joules"});
   NvmlSample sample;
   sample.power_watts = Maybe<double>(object, "power_watts", where);
   sample.sm_clock_hertz = Maybe<double>(object, "sm_clock_mhz", where, 1e6);
+  sample.memory_clock_hertz = Maybe<double>(object, "memory_clock_mhz", where, 1e6);
   sample.temperature_celsius = Maybe<double>(object, "temperature_celsius", where);
   sample.memory_used_bytes = Maybe<uint64_t>(object, "memory_used_mib", where, kMib);
   sample.throttle_reasons = Maybe<uint64_t>(object, "throttle_reasons", where);
@@ -120,10 +122,20 @@ NvmlDevice DeviceOf(const json& object, int place, const std::string& where) {
             "sm_count",
             "pci_bus_id",
             "ecc_enabled",
+            "ecc_corrected_volatile",
             "ecc_uncorrected_volatile",
+            "remapped_rows",
             "remap_pending",
             "remap_failed",
+            "xids",
             "persistence",
+            "sm_clock_max_mhz",
+            "sm_clock_application_mhz",
+            "sm_clock_application_default_mhz",
+            "memory_clock_application_mhz",
+            "memory_clock_application_default_mhz",
+            "pcie_generation",
+            "pcie_generation_max",
             "pcie_width",
             "pcie_width_max",
             "power_limit_watts",
@@ -167,6 +179,19 @@ NvmlDevice DeviceOf(const json& object, int place, const std::string& where) {
   return device;
 }
 
+// What the inventory's description does not hold.
+void AddState(const json& object, const std::string& where, NvmlState& state) {
+  const auto clock = [&](const char* key) { return Maybe<double>(object, key, where, 1e6); };
+  state.sm_clock_max_hertz = clock("sm_clock_max_mhz");
+  state.sm_clock_application_hertz = clock("sm_clock_application_mhz");
+  state.sm_clock_application_default_hertz = clock("sm_clock_application_default_mhz");
+  state.memory_clock_application_hertz = clock("memory_clock_application_mhz");
+  state.memory_clock_application_default_hertz = clock("memory_clock_application_default_mhz");
+  state.ecc_corrected = Maybe<uint64_t>(object, "ecc_corrected_volatile", where);
+  state.remapped_rows = Maybe<uint64_t>(object, "remapped_rows", where);
+  state.pcie_generation_max = Maybe<int>(object, "pcie_generation_max", where);
+}
+
 // NVML's names of the errors that a whole node shows.
 absl::Status InitErrorOf(const std::string& text) {
   if (text == "LIB_RM_VERSION_MISMATCH") {
@@ -186,7 +211,8 @@ absl::StatusOr<std::unique_ptr<FakeNvml>> FakeNvml::Parse(const std::string& tex
     OnlyKeys(document, "the file", {"driver_version", "init_error", "devices"});
     NvmlSystem system;
     std::map<std::string, NvmlSample> samples;
-    std::map<std::string, std::vector<int64_t>> pids;
+    std::map<std::string, std::vector<int64_t>> pids, xids;
+    std::map<std::string, const json*> objects;
     system.driver_version = Text(document, "driver_version", "the file", false);
     const json& devices = document.at("devices");
     if (!devices.is_array()) throw Fault("'devices' is not a list");
@@ -200,6 +226,10 @@ absl::StatusOr<std::unique_ptr<FakeNvml>> FakeNvml::Parse(const std::string& tex
       if (const auto list = object.find("processes"); list != object.end() && !list->is_null()) {
         pids[device.uuid] = list->get<std::vector<int64_t>>();
       }
+      if (const auto list = object.find("xids"); list != object.end() && !list->is_null()) {
+        xids[device.uuid] = list->get<std::vector<int64_t>>();
+      }
+      objects[device.uuid] = &object;
       for (size_t i = 0; i < device.slices.size(); ++i) {
         const json& slice = object["mig_slices"][i];
         if (const auto found = slice.find("sample"); found != slice.end() && !found->is_null()) {
@@ -213,6 +243,11 @@ absl::StatusOr<std::unique_ptr<FakeNvml>> FakeNvml::Parse(const std::string& tex
     MutexLock lock(fake->mutex_);
     fake->samples_ = std::move(samples);
     fake->pids_ = std::move(pids);
+    fake->xids_ = std::move(xids);
+    for (const auto& [uuid, object] : objects) {
+      AddState(*object, "device " + uuid, fake->states_[uuid]);
+      fake->links_[uuid].generation = Maybe<int>(*object, "pcie_generation", "device " + uuid);
+    }
     if (!init_error.empty()) fake->failure_ = InitErrorOf(init_error);
     return fake;
   } catch (const std::exception& error) {
@@ -234,6 +269,20 @@ absl::StatusOr<std::unique_ptr<FakeNvml>> FakeNvml::Load(const std::string& path
   return Parse(text, path);
 }
 
+FakeNvml::FakeNvml(NvmlSystem system) : system_(std::move(system)) {
+  MutexLock lock(mutex_);
+  for (const NvmlDevice& device : system_.devices) {
+    NvmlState& state = states_[device.uuid];
+    state.power_limits = device.power_limits;
+    state.persistence = device.persistence;
+    state.ecc_enabled = device.ecc_enabled;
+    state.ecc_uncorrected = device.ecc_uncorrected_volatile;
+    state.remap_pending = device.remap_pending;
+    state.pcie_width_max = device.pcie_width_max;
+    links_[device.uuid].width = device.pcie_width;
+  }
+}
+
 absl::StatusOr<NvmlSystem> FakeNvml::Describe() {
   MutexLock lock(mutex_);
   if (!failure_.ok()) return failure_;
@@ -249,13 +298,27 @@ absl::StatusOr<NvmlSample> FakeNvml::Sample(const std::string& uuid) {
   return found->second;
 }
 
-absl::StatusOr<NvmlPowerLimits> FakeNvml::PowerLimits(const std::string& uuid) {
+// A slice has neither state nor link of its own.
+absl::StatusOr<NvmlState> FakeNvml::State(const std::string& uuid) {
   MutexLock lock(mutex_);
   if (!failure_.ok()) return failure_;
-  for (const NvmlDevice& device : system_.devices) {
-    if (device.uuid == uuid) return device.power_limits;
-  }
-  return NvmlPowerLimits{};
+  const auto found = states_.find(uuid);
+  return found == states_.end() ? NvmlState{} : found->second;
+}
+
+absl::StatusOr<NvmlLink> FakeNvml::Link(const std::string& uuid) {
+  MutexLock lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  const auto found = links_.find(uuid);
+  return found == links_.end() ? NvmlLink{} : found->second;
+}
+
+absl::StatusOr<std::vector<int64_t>> FakeNvml::Xids(const std::string& uuid) {
+  MutexLock lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  const auto found = xids_.find(uuid);
+  if (found == xids_.end()) return absl::UnimplementedError("no Xids of " + uuid);
+  return std::exchange(found->second, {});
 }
 
 absl::StatusOr<std::vector<int64_t>> FakeNvml::ProcessIds(const std::string& uuid) {
@@ -269,6 +332,21 @@ absl::StatusOr<std::vector<int64_t>> FakeNvml::ProcessIds(const std::string& uui
 void FakeNvml::SetSample(const std::string& uuid, const NvmlSample& sample) {
   MutexLock lock(mutex_);
   samples_[uuid] = sample;
+}
+
+void FakeNvml::SetState(const std::string& uuid, const NvmlState& state) {
+  MutexLock lock(mutex_);
+  states_[uuid] = state;
+}
+
+void FakeNvml::SetLink(const std::string& uuid, const NvmlLink& link) {
+  MutexLock lock(mutex_);
+  links_[uuid] = link;
+}
+
+void FakeNvml::AddXid(const std::string& uuid, int64_t xid) {
+  MutexLock lock(mutex_);
+  xids_[uuid].push_back(xid);
 }
 
 void FakeNvml::SetProcessIds(const std::string& uuid, std::vector<int64_t> pids) {

@@ -15,14 +15,10 @@
 
 #include "agent/cell/ports.h"
 #include "agent/telemetry/nvml.h"
+#include "agent/telemetry/sampling_session.h"
 #include "common/clock/clock.h"
 
 namespace assay {
-
-struct TelemetryOptions {
-  std::chrono::milliseconds period{100};
-  std::string proc_root = "/proc";
-};
 
 class NodeTelemetry final : public DeviceTelemetry {
  public:

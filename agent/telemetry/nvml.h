@@ -58,14 +58,43 @@ struct NvmlSystem {
 struct NvmlSample {
   std::optional<double> power_watts;
   std::optional<double> sm_clock_hertz;
+  std::optional<double> memory_clock_hertz;
   std::optional<double> temperature_celsius;
   std::optional<uint64_t> memory_used_bytes;
-  std::optional<uint64_t> throttle_reasons;  // bits of nvmlClocksEventReasons; see kThrottleIdle
+  std::optional<uint64_t> throttle_reasons;  // bits of nvmlClocksEventReasons, below
   std::optional<double> energy_joules;       // since the driver was loaded
 };
 
-// Bit of throttle_reasons that only says that there is no work.
-inline constexpr uint64_t kThrottleIdle = 1;
+// Bits of throttle_reasons (nvmlClocksEventReason...). Idle only says that there is no work; the
+// two settings and sync boost hold the clock where somebody put it; the rest slow a card down.
+inline constexpr uint64_t kThrottleIdle = 0x1;
+inline constexpr uint64_t kThrottleClockSetting = 0x2 | 0x100;  // application and display clocks
+inline constexpr uint64_t kThrottlePowerCap = 0x4;
+inline constexpr uint64_t kThrottleHwSlowdown = 0x8;  // heat, power brake or power draw
+inline constexpr uint64_t kThrottleSyncBoost = 0x10;
+inline constexpr uint64_t kThrottleSwThermal = 0x20;
+inline constexpr uint64_t kThrottleHwThermal = 0x40;
+inline constexpr uint64_t kThrottlePowerBrake = 0x80;
+
+// The PCIe link as it is at this moment: without traffic a card lets its generation fall.
+struct NvmlLink {
+  std::optional<int> generation, width;
+};
+
+// What a device is set to, and its health: changes seldom. Of a slice nothing is known, since all
+// of it is its parent's. Error counts are since the driver was loaded ("volatile").
+struct NvmlState {
+  NvmlPowerLimits power_limits;
+  std::optional<double> sm_clock_max_hertz;
+  std::optional<double> sm_clock_application_hertz, sm_clock_application_default_hertz;
+  std::optional<double> memory_clock_application_hertz, memory_clock_application_default_hertz;
+  std::optional<bool> persistence;
+  std::optional<bool> ecc_enabled;
+  std::optional<uint64_t> ecc_corrected, ecc_uncorrected;
+  std::optional<uint64_t> remapped_rows;  // from Ampere on
+  std::optional<bool> remap_pending;
+  std::optional<int> pcie_generation_max, pcie_width_max;
+};
 
 // Codes of the statuses below: kNotFound, there is no such library or device; kUnavailable, the
 // driver is not loaded; kFailedPrecondition, library and driver are of two versions;
@@ -75,7 +104,11 @@ class Nvml {
   virtual ~Nvml() = default;
   virtual absl::StatusOr<NvmlSystem> Describe() = 0;
   virtual absl::StatusOr<NvmlSample> Sample(const std::string& uuid) = 0;
-  virtual absl::StatusOr<NvmlPowerLimits> PowerLimits(const std::string& uuid) = 0;
+  virtual absl::StatusOr<NvmlState> State(const std::string& uuid) = 0;
+  virtual absl::StatusOr<NvmlLink> Link(const std::string& uuid) = 0;
+  // Xids (the driver's numbers of errors) of the device since the call before this one; the first
+  // call begins to listen and answers with none. Unimplemented where the device tells none.
+  virtual absl::StatusOr<std::vector<int64_t>> Xids(const std::string& uuid) = 0;
   // Processes with a context on the device. In a container the list may be empty or in the host's
   // numbers although the memory is in use.
   virtual absl::StatusOr<std::vector<int64_t>> ProcessIds(const std::string& uuid) = 0;

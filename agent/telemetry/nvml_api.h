@@ -2,9 +2,9 @@
 //
 // Values and layouts are those of NVIDIA's "NVML API Reference Guide"
 // (https://docs.nvidia.com/deploy/nvml-api/): nvmlReturn_t, nvmlMemory_t, nvmlMemory_v2_t,
-// nvmlPciInfo_t, nvmlProcessInfo_t, nvmlDeviceAttributes_t and the functions named below. NVML
-// keeps versioned symbols stable, so a newer library serves them unchanged. Only nvml_library.cc
-// (and the library that its test loads) includes this.
+// nvmlPciInfo_t, nvmlProcessInfo_t, nvmlDeviceAttributes_t, nvmlEventData_t and the functions named
+// below. NVML keeps versioned symbols stable, so a newer library serves them unchanged. Only
+// nvml_library.cc (and the library that its test loads) includes this.
 #ifndef ASSAY_AGENT_TELEMETRY_NVML_API_H_
 #define ASSAY_AGENT_TELEMETRY_NVML_API_H_
 
@@ -61,12 +61,24 @@ struct DeviceAttributes {  // nvmlDeviceAttributes_t: of a MIG device
   unsigned long long memory_size_mb;
 };
 
+struct EventSetOpaque;
+using EventSet = EventSetOpaque*;  // nvmlEventSet_t
+
+struct EventData {  // nvmlEventData_t, as nvmlEventSetWait_v2 fills it
+  Device device;
+  unsigned long long event_type, event_data;  // of an Xid event its number
+  unsigned int gpu_instance_id, compute_instance_id;
+};
+
 inline constexpr unsigned int kClockSm = 1;           // NVML_CLOCK_SM
+inline constexpr unsigned int kClockMemory = 2;       // NVML_CLOCK_MEM
 inline constexpr unsigned int kTemperatureGpu = 0;    // NVML_TEMPERATURE_GPU
+inline constexpr unsigned int kErrorCorrected = 0;    // NVML_MEMORY_ERROR_TYPE_CORRECTED
 inline constexpr unsigned int kErrorUncorrected = 1;  // NVML_MEMORY_ERROR_TYPE_UNCORRECTED
 inline constexpr unsigned int kEccVolatile = 0;       // NVML_VOLATILE_ECC
 inline constexpr unsigned int kMigEnabled = 1;        // NVML_DEVICE_MIG_ENABLE
 inline constexpr unsigned int kFeatureEnabled = 1;    // NVML_FEATURE_ENABLED
+inline constexpr unsigned long long kEventXid = 8;    // nvmlEventTypeXidCriticalError
 
 // Every function: result and parameters. X(member, symbol, parameters); required ones first.
 #define ASSAY_NVML_REQUIRED(X)                                                 \
@@ -94,14 +106,24 @@ inline constexpr unsigned int kFeatureEnabled = 1;    // NVML_FEATURE_ENABLED
   X(persistence, "nvmlDeviceGetPersistenceMode", (Device, unsigned int*))                        \
   X(pcie_width, "nvmlDeviceGetCurrPcieLinkWidth", (Device, unsigned int*))                       \
   X(pcie_width_max, "nvmlDeviceGetMaxPcieLinkWidth", (Device, unsigned int*))                    \
+  X(pcie_generation, "nvmlDeviceGetCurrPcieLinkGeneration", (Device, unsigned int*))             \
+  X(pcie_generation_max, "nvmlDeviceGetMaxPcieLinkGeneration", (Device, unsigned int*))          \
   X(power_limit, "nvmlDeviceGetEnforcedPowerLimit", (Device, unsigned int*))                     \
   X(power_limit_default, "nvmlDeviceGetPowerManagementDefaultLimit", (Device, unsigned int*))    \
   X(power, "nvmlDeviceGetPowerUsage", (Device, unsigned int*))                                   \
   X(energy, "nvmlDeviceGetTotalEnergyConsumption", (Device, unsigned long long*))                \
   X(clock, "nvmlDeviceGetClockInfo", (Device, unsigned int, unsigned int*))                      \
+  X(clock_max, "nvmlDeviceGetMaxClockInfo", (Device, unsigned int, unsigned int*))               \
+  X(clock_application, "nvmlDeviceGetApplicationsClock", (Device, unsigned int, unsigned int*))  \
+  X(clock_application_default, "nvmlDeviceGetDefaultApplicationsClock",                          \
+    (Device, unsigned int, unsigned int*))                                                       \
   X(temperature, "nvmlDeviceGetTemperature", (Device, unsigned int, unsigned int*))              \
   X(throttle, "nvmlDeviceGetCurrentClocksThrottleReasons", (Device, unsigned long long*))        \
   X(processes, "nvmlDeviceGetComputeRunningProcesses_v3", (Device, unsigned int*, ProcessInfo*)) \
+  X(event_set, "nvmlEventSetCreate", (EventSet*))                                                \
+  X(event_set_free, "nvmlEventSetFree", (EventSet))                                              \
+  X(register_events, "nvmlDeviceRegisterEvents", (Device, unsigned long long, EventSet))         \
+  X(event_wait, "nvmlEventSetWait_v2", (EventSet, EventData*, unsigned int))                     \
   X(mig_mode, "nvmlDeviceGetMigMode", (Device, unsigned int*, unsigned int*))                    \
   X(mig_count, "nvmlDeviceGetMaxMigDeviceCount", (Device, unsigned int*))                        \
   X(mig_handle, "nvmlDeviceGetMigDeviceHandleByIndex", (Device, unsigned int, Device*))          \

@@ -17,6 +17,8 @@ using namespace nvml_api;  // NOLINT(google-build-using-namespace): this file is
 // A list of more slices or processes than this is not believed.
 constexpr unsigned int kMostSlices = 64;
 constexpr unsigned int kMostProcesses = 4096;
+// Kept of a device until they are asked for.
+constexpr size_t kMostXids = 64;
 
 template <size_t N>
 std::string TextOf(const char (&buffer)[N]) {
@@ -40,6 +42,7 @@ class NvmlLibrary::Calls {
  public:
   explicit Calls(std::string library) : library_(std::move(library)) {}
   ~Calls() {
+    if (event_set_ != nullptr) functions_.event_set_free(event_set_);
     if (initialised_) functions_.shutdown();
     if (handle_ != nullptr) dlclose(handle_);
   }
@@ -63,9 +66,9 @@ class NvmlLibrary::Calls {
 
   absl::StatusOr<NvmlSample> Sample(const std::string& uuid) {
     MutexLock lock(mutex_);
-    const auto known = handles_.find(uuid);
-    if (known == handles_.end()) return absl::NotFoundError("NVML knows no device " + uuid);
-    const auto [device, is_slice] = known->second;
+    const auto known = Find(uuid);
+    if (!known.ok()) return known.status();
+    const auto [device, is_slice] = *known;
     NvmlSample sample;
     unsigned long long wide = 0;
     unsigned int value = 0;
@@ -73,7 +76,8 @@ class NvmlLibrary::Calls {
     // What a slice answers for these is its parent's, or an error: not a figure of the slice.
     if (is_slice) return sample;
     if (Ask(functions_.power, device, &value)) sample.power_watts = value / 1e3;
-    if (Ask(functions_.clock, device, kClockSm, &value)) sample.sm_clock_hertz = value * 1e6;
+    sample.sm_clock_hertz = Hertz(functions_.clock, device, kClockSm);
+    sample.memory_clock_hertz = Hertz(functions_.clock, device, kClockMemory);
     if (Ask(functions_.temperature, device, kTemperatureGpu, &value)) {
       sample.temperature_celsius = value;
     }
@@ -86,25 +90,77 @@ class NvmlLibrary::Calls {
     return sample;
   }
 
-  absl::StatusOr<NvmlPowerLimits> PowerLimits(const std::string& uuid) {
+  absl::StatusOr<NvmlState> State(const std::string& uuid) {
     MutexLock lock(mutex_);
-    const auto known = handles_.find(uuid);
-    if (known == handles_.end()) return absl::NotFoundError("NVML knows no device " + uuid);
-    if (known->second.second) return NvmlPowerLimits{};  // a slice has no limit of its own
-    return ReadLimits(known->second.first);
+    const auto known = Find(uuid);
+    if (!known.ok()) return known.status();
+    NvmlState state;
+    if (known->second) return state;
+    const Device device = known->first;
+    state.power_limits = ReadLimits(device);
+    state.sm_clock_max_hertz = Hertz(functions_.clock_max, device, kClockSm);
+    state.sm_clock_application_hertz = Hertz(functions_.clock_application, device, kClockSm);
+    state.sm_clock_application_default_hertz =
+        Hertz(functions_.clock_application_default, device, kClockSm);
+    state.memory_clock_application_hertz =
+        Hertz(functions_.clock_application, device, kClockMemory);
+    state.memory_clock_application_default_hertz =
+        Hertz(functions_.clock_application_default, device, kClockMemory);
+    state.pcie_generation_max = Count(functions_.pcie_generation_max, device);
+    state.pcie_width_max = Count(functions_.pcie_width_max, device);
+    if (const auto mode = Count(functions_.persistence, device)) {
+      state.persistence = *mode == static_cast<int>(kFeatureEnabled);
+    }
+    unsigned int now = 0, pending = 0;
+    if (Ask(functions_.ecc_mode, device, &now, &pending)) state.ecc_enabled = now != 0;
+    state.ecc_corrected = EccErrors(device, kErrorCorrected);
+    state.ecc_uncorrected = EccErrors(device, kErrorUncorrected);
+    unsigned int corrected = 0, uncorrected = 0, failed = 0;
+    if (Ask(functions_.remapped_rows, device, &corrected, &uncorrected, &pending, &failed)) {
+      state.remapped_rows = uint64_t{corrected} + uncorrected;
+      state.remap_pending = pending != 0;
+    }
+    return state;
+  }
+
+  absl::StatusOr<NvmlLink> Link(const std::string& uuid) {
+    MutexLock lock(mutex_);
+    const auto known = Find(uuid);
+    if (!known.ok()) return known.status();
+    if (known->second) return NvmlLink{};
+    return NvmlLink{Count(functions_.pcie_generation, known->first),
+                    Count(functions_.pcie_width, known->first)};
+  }
+
+  absl::StatusOr<std::vector<int64_t>> Xids(const std::string& uuid) {
+    MutexLock lock(mutex_);
+    const auto known = Find(uuid);
+    if (!known.ok()) return known.status();
+    if (known->second) return absl::UnimplementedError("a slice tells no Xids of its own");
+    if (absl::Status status = Listen(known->first); !status.ok()) return status;
+    EventData event{};
+    // Never waits: other calls stand behind this one.
+    while (functions_.event_wait(event_set_, &event, 0) == kSuccess) {
+      const auto heard = xids_.find(event.device);
+      if (event.event_type != kEventXid || heard == xids_.end()) continue;
+      if (heard->second.size() < kMostXids) {
+        heard->second.push_back(static_cast<int64_t>(event.event_data));
+      }
+    }
+    return std::exchange(xids_[known->first], {});
   }
 
   absl::StatusOr<std::vector<int64_t>> ProcessIds(const std::string& uuid) {
     MutexLock lock(mutex_);
-    const auto known = handles_.find(uuid);
-    if (known == handles_.end()) return absl::NotFoundError("NVML knows no device " + uuid);
+    const auto known = Find(uuid);
+    if (!known.ok()) return known.status();
     if (functions_.processes == nullptr) {
       return absl::UnimplementedError("this NVML lists no processes");
     }
     std::vector<ProcessInfo> list(64);
     for (;;) {
       unsigned int count = static_cast<unsigned int>(list.size());
-      const Return code = functions_.processes(known->second.first, &count, list.data());
+      const Return code = functions_.processes(known->first, &count, list.data());
       if (code == kInsufficientSize && count < kMostProcesses && list.size() < kMostProcesses) {
         list.resize(list.size() * 2 + count);
         continue;
@@ -123,6 +179,50 @@ class NvmlLibrary::Calls {
     const Return code = function(arguments...);
     if (code == kGpuIsLost) last_error_ = code;
     return code == kSuccess;
+  }
+
+  // Handle, and whether it is a slice.
+  absl::StatusOr<std::pair<Device, bool>> Find(const std::string& uuid) ASSAY_REQUIRES(mutex_) {
+    const auto known = handles_.find(uuid);
+    if (known == handles_.end()) return absl::NotFoundError("NVML knows no device " + uuid);
+    return known->second;
+  }
+
+  template <class Function>
+  std::optional<int> Count(Function function, Device device) {
+    unsigned int value = 0;
+    return Ask(function, device, &value) ? std::optional(static_cast<int>(value)) : std::nullopt;
+  }
+
+  template <class Function>
+  std::optional<double> Hertz(Function function, Device device, unsigned int clock) {
+    unsigned int megahertz = 0;
+    return Ask(function, device, clock, &megahertz) ? std::optional(megahertz * 1e6) : std::nullopt;
+  }
+
+  std::optional<uint64_t> EccErrors(Device device, unsigned int kind) {
+    unsigned long long count = 0;
+    return Ask(functions_.ecc_errors, device, kind, kEccVolatile, &count)
+               ? std::optional<uint64_t>(count)
+               : std::nullopt;
+  }
+
+  absl::Status Listen(Device device) ASSAY_REQUIRES(mutex_) {
+    if (!functions_.event_set || !functions_.event_set_free || !functions_.register_events ||
+        !functions_.event_wait) {
+      return absl::UnimplementedError("this NVML tells no events");
+    }
+    if (event_set_ == nullptr) {
+      if (const Return code = functions_.event_set(&event_set_); code != kSuccess) {
+        event_set_ = nullptr;
+        return Error(code, "making a set of events");
+      }
+    }
+    if (xids_.contains(device)) return absl::OkStatus();
+    const Return code = functions_.register_events(device, kEventXid, event_set_);
+    if (code != kSuccess) return Error(code, "listening for Xids");
+    xids_[device] = {};
+    return absl::OkStatus();
   }
 
   absl::Status Start() ASSAY_REQUIRES(mutex_) {
@@ -240,24 +340,17 @@ class NvmlLibrary::Calls {
     }
     PciInfo pci{};
     if (Ask(functions_.pci_info, device, &pci)) out.pci_bus_id = TextOf(pci.bus_id);
-    unsigned int width = 0;
-    if (Ask(functions_.pcie_width, device, &width)) out.pcie_width = static_cast<int>(width);
-    if (Ask(functions_.pcie_width_max, device, &width)) {
-      out.pcie_width_max = static_cast<int>(width);
-    }
+    out.pcie_width = Count(functions_.pcie_width, device);
+    out.pcie_width_max = Count(functions_.pcie_width_max, device);
   }
 
   void ReadHealth(Device device, NvmlDevice& out) {
     unsigned int now = 0, pending = 0;
     if (Ask(functions_.ecc_mode, device, &now, &pending)) out.ecc_enabled = now != 0;
-    unsigned int persistence = 0;
-    if (Ask(functions_.persistence, device, &persistence)) {
-      out.persistence = persistence == kFeatureEnabled;
+    if (const auto mode = Count(functions_.persistence, device)) {
+      out.persistence = *mode == static_cast<int>(kFeatureEnabled);
     }
-    unsigned long long count = 0;
-    if (Ask(functions_.ecc_errors, device, kErrorUncorrected, kEccVolatile, &count)) {
-      out.ecc_uncorrected_volatile = count;
-    }
+    out.ecc_uncorrected_volatile = EccErrors(device, kErrorUncorrected);
     unsigned int corrected = 0, uncorrected = 0, waiting = 0, failed = 0;
     if (Ask(functions_.remapped_rows, device, &corrected, &uncorrected, &waiting, &failed)) {
       out.remap_pending = waiting != 0;
@@ -316,6 +409,9 @@ class NvmlLibrary::Calls {
   Functions functions_;
   bool initialised_ ASSAY_GUARDED_BY(mutex_) = false;
   Return last_error_ = kSuccess;
+  EventSet event_set_ = nullptr;
+  // Of the devices that are listened to, what was heard and not asked for yet.
+  std::map<Device, std::vector<int64_t>> xids_ ASSAY_GUARDED_BY(mutex_);
   std::map<std::string, std::pair<Device, bool>> handles_ ASSAY_GUARDED_BY(mutex_);  // is a slice
 };
 
@@ -327,8 +423,12 @@ absl::StatusOr<NvmlSystem> NvmlLibrary::Describe() { return calls_->Describe(); 
 absl::StatusOr<NvmlSample> NvmlLibrary::Sample(const std::string& uuid) {
   return calls_->Sample(uuid);
 }
-absl::StatusOr<NvmlPowerLimits> NvmlLibrary::PowerLimits(const std::string& uuid) {
-  return calls_->PowerLimits(uuid);
+absl::StatusOr<NvmlState> NvmlLibrary::State(const std::string& uuid) {
+  return calls_->State(uuid);
+}
+absl::StatusOr<NvmlLink> NvmlLibrary::Link(const std::string& uuid) { return calls_->Link(uuid); }
+absl::StatusOr<std::vector<int64_t>> NvmlLibrary::Xids(const std::string& uuid) {
+  return calls_->Xids(uuid);
 }
 absl::StatusOr<std::vector<int64_t>> NvmlLibrary::ProcessIds(const std::string& uuid) {
   return calls_->ProcessIds(uuid);

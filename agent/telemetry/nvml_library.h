@@ -20,7 +20,9 @@ class NvmlLibrary final : public Nvml {
 
   absl::StatusOr<NvmlSystem> Describe() override;
   absl::StatusOr<NvmlSample> Sample(const std::string& uuid) override;
-  absl::StatusOr<NvmlPowerLimits> PowerLimits(const std::string& uuid) override;
+  absl::StatusOr<NvmlState> State(const std::string& uuid) override;
+  absl::StatusOr<NvmlLink> Link(const std::string& uuid) override;
+  absl::StatusOr<std::vector<int64_t>> Xids(const std::string& uuid) override;
   absl::StatusOr<std::vector<int64_t>> ProcessIds(const std::string& uuid) override;
   bool captured() const override { return false; }
 

@@ -52,6 +52,10 @@ void WindowStatistics::Add(size_t index, BootTime at, const NvmlSample& sample) 
     device.clock_hertz += *sample.sm_clock_hertz;
     ++device.clock_count;
   }
+  if (sample.memory_clock_hertz) {
+    device.memory_clock_hertz += *sample.memory_clock_hertz;
+    ++device.memory_clock_count;
+  }
   if (sample.temperature_celsius) {
     device.temperature_celsius =
         std::max(device.temperature_celsius.value_or(-1e9), *sample.temperature_celsius);
@@ -59,6 +63,9 @@ void WindowStatistics::Add(size_t index, BootTime at, const NvmlSample& sample) 
   if (sample.throttle_reasons) {
     ++device.throttle_count;
     if ((*sample.throttle_reasons & ~kThrottleIdle) != 0) ++device.throttled;
+    for (size_t i = 0; i < kThrottleFields.size(); ++i) {
+      if ((*sample.throttle_reasons & kThrottleFields[i].second) != 0) ++device.throttled_by[i];
+    }
   }
   if (sample.energy_joules) {
     if (!device.energy_first_joules) {
@@ -107,25 +114,40 @@ void WindowStatistics::Fill(Record& record) const {
             }));
   SetNumber(record, Field::kEnergyJoules,
             SumOf(devices_, [&](const DeviceSums& d) { return EnergyOf(d, window_seconds); }));
-  const auto clocks = SumOf(devices_, [](const DeviceSums& d) {
-    return d.clock_count ? std::optional(d.clock_hertz / d.clock_count) : std::nullopt;
-  });
-  if (clocks) {
-    SetNumber(record, Field::kSmClockMeanHertz, *clocks / static_cast<double>(devices_.size()));
-  }
+  const auto mean_clock = [&](Field field, auto sum, auto count) {
+    const auto clocks = SumOf(devices_, [&](const DeviceSums& d) {
+      return d.*count ? std::optional(d.*sum / static_cast<double>(d.*count)) : std::nullopt;
+    });
+    if (clocks) SetNumber(record, field, *clocks / static_cast<double>(devices_.size()));
+  };
+  mean_clock(Field::kSmClockMeanHertz, &DeviceSums::clock_hertz, &DeviceSums::clock_count);
+  mean_clock(Field::kMemoryClockMeanHertz, &DeviceSums::memory_clock_hertz,
+             &DeviceSums::memory_clock_count);
   std::optional<double> hottest;
-  int64_t throttle_count = 0, throttled = 0;
   for (const DeviceSums& device : devices_) {
     if (device.temperature_celsius) {
       hottest = std::max(hottest.value_or(-1e9), *device.temperature_celsius);
     }
-    throttle_count += device.throttle_count;
-    throttled += device.throttled;
   }
   SetNumber(record, Field::kTemperatureMaxCelsius, hottest);
-  if (throttle_count > 0) {
-    SetNumber(record, Field::kThrottleRatio,
-              static_cast<double>(throttled) / static_cast<double>(throttle_count));
+  FillThrottling(record);
+}
+
+void WindowStatistics::FillThrottling(Record& record) const {
+  int64_t samples = 0, throttled = 0;
+  std::array<int64_t, kThrottleFields.size()> by_reason{};
+  for (const DeviceSums& device : devices_) {
+    samples += device.throttle_count;
+    throttled += device.throttled;
+    for (size_t i = 0; i < by_reason.size(); ++i) by_reason[i] += device.throttled_by[i];
+  }
+  if (samples == 0) return;
+  const auto share = [&](int64_t count) {
+    return static_cast<double>(count) / static_cast<double>(samples);
+  };
+  SetNumber(record, Field::kThrottleRatio, share(throttled));
+  for (size_t i = 0; i < by_reason.size(); ++i) {
+    SetNumber(record, kThrottleFields[i].first, share(by_reason[i]));
   }
 }
 

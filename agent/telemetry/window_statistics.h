@@ -6,8 +6,10 @@
 #ifndef ASSAY_AGENT_TELEMETRY_WINDOW_STATISTICS_H_
 #define ASSAY_AGENT_TELEMETRY_WINDOW_STATISTICS_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "agent/telemetry/nvml.h"
@@ -20,6 +22,17 @@ namespace assay {
 // few tenths of a percent from 30 s on; sampled power lags and needs twice that.
 inline constexpr std::chrono::seconds kEnergyByCounterWindow{30};
 inline constexpr std::chrono::seconds kEnergyByPowerWindow{60};
+
+// Shares of samples by reason: the field, and the bits that it counts.
+inline constexpr std::array<std::pair<Field, uint64_t>, 7> kThrottleFields = {{
+    {Field::kThrottlePowerCapRatio, kThrottlePowerCap},
+    {Field::kThrottleSwThermalRatio, kThrottleSwThermal},
+    {Field::kThrottleHwThermalRatio, kThrottleHwThermal},
+    {Field::kThrottleHwSlowdownRatio, kThrottleHwSlowdown},
+    {Field::kThrottlePowerBrakeRatio, kThrottlePowerBrake},
+    {Field::kThrottleSyncBoostRatio, kThrottleSyncBoost},
+    {Field::kThrottleClockSettingRatio, kThrottleClockSetting},
+}};
 
 class WindowStatistics {
  public:
@@ -39,15 +52,17 @@ class WindowStatistics {
   struct DeviceSums {
     uint64_t memory_peak_bytes = 0;
     bool memory_known = false;
-    double power_watts = 0, clock_hertz = 0;
-    int64_t power_count = 0, clock_count = 0;
+    double power_watts = 0, clock_hertz = 0, memory_clock_hertz = 0;
+    int64_t power_count = 0, clock_count = 0, memory_clock_count = 0;
     std::optional<double> temperature_celsius;
     int64_t throttle_count = 0, throttled = 0;
+    std::array<int64_t, kThrottleFields.size()> throttled_by{};
     std::optional<double> energy_first_joules, energy_last_joules;
     BootTime energy_first_at{}, energy_last_at{};
     bool energy_broken = false;  // the counter ran backwards: the driver was loaded again
   };
   std::optional<double> EnergyOf(const DeviceSums& device, double window_seconds) const;
+  void FillThrottling(Record& record) const;
 
   std::vector<DeviceSums> devices_;
   std::optional<BootTime> begin_, end_;

@@ -54,6 +54,26 @@ void MaxOver(const std::vector<const Record*>& records, Field field, Record& int
   if (largest != nullptr) into.Set(field, largest->Get(field)).IgnoreError();
 }
 
+void MinOver(const std::vector<const Record*>& records, Field field, Record& into) {
+  const Record* least = nullptr;
+  for (const Record* record : records) {
+    const std::optional<double> value = record->Number(field);
+    if (!value.has_value()) return into.Clear(field);
+    if (least == nullptr || *value < *least->Number(field)) least = record;
+  }
+  if (least != nullptr) into.Set(field, least->Get(field)).IgnoreError();
+}
+
+// A list of which one part is not known is not known.
+void UniteOver(const std::vector<const Record*>& records, Field field, Record& into) {
+  std::vector<std::string> all;
+  for (const Record* record : records) {
+    if (!record->Has(field)) return into.Clear(field);
+    for (std::string& item : record->List(field)) all.push_back(std::move(item));
+  }
+  into.SetList(field, all).IgnoreError();
+}
+
 // A sum of which one part is not known is not known.
 void SumOver(const std::vector<const Record*>& records, Field field, Record& into) {
   double sum = 0;
@@ -62,7 +82,11 @@ void SumOver(const std::vector<const Record*>& records, Field field, Record& int
     if (!value.has_value()) return into.Clear(field);
     sum += *value;
   }
-  PutNumber(into, field, sum);
+  if (InfoOf(field).type == FieldType::kInteger) {
+    into.Set(field, static_cast<int64_t>(sum)).IgnoreError();
+  } else {
+    PutNumber(into, field, sum);
+  }
 }
 
 void MeanOver(const std::vector<const Record*>& records, Field field, Record& into) {
@@ -76,13 +100,31 @@ void MergeTelemetry(const std::vector<const event::AttemptReport*>& reports, Rec
   std::vector<const Record*> telemetry;
   for (const event::AttemptReport* report : reports) telemetry.push_back(&report->telemetry);
   if (telemetry.size() < 2) return;
-  for (const Field field : {Field::kDeviceUsedBytes, Field::kDeviceUsedBeforeBytes,
-                            Field::kTemperatureMaxCelsius, Field::kThrottleRatio}) {
+  for (const Field field :
+       {Field::kDeviceUsedBytes, Field::kDeviceUsedBeforeBytes, Field::kTemperatureMaxCelsius,
+        Field::kThrottleRatio, Field::kThrottlePowerCapRatio, Field::kThrottleSwThermalRatio,
+        Field::kThrottleHwThermalRatio, Field::kThrottleHwSlowdownRatio,
+        Field::kThrottlePowerBrakeRatio, Field::kThrottleSyncBoostRatio,
+        Field::kThrottleClockSettingRatio}) {
     MaxOver(telemetry, field, into);
   }
-  SumOver(telemetry, Field::kPowerMeanWatts, into);
-  SumOver(telemetry, Field::kEnergyJoules, into);
+  for (const Field field :
+       {Field::kPowerMeanWatts, Field::kEnergyJoules, Field::kPowerLimitWatts,
+        Field::kPowerLimitDefaultWatts, Field::kEccCorrectedBefore, Field::kEccCorrectedAfter,
+        Field::kEccUncorrectedBefore, Field::kEccUncorrectedAfter, Field::kRemappedRowsBefore,
+        Field::kRemappedRowsAfter}) {
+    SumOver(telemetry, field, into);
+  }
+  for (const Field field :
+       {Field::kSmClockMaxHertz, Field::kSmClockApplicationHertz,
+        Field::kSmClockApplicationDefaultHertz, Field::kMemoryClockApplicationHertz,
+        Field::kMemoryClockApplicationDefaultHertz, Field::kPcieGeneration,
+        Field::kPcieGenerationMax, Field::kPcieWidth, Field::kPcieWidthMax}) {
+    MinOver(telemetry, field, into);
+  }
   MeanOver(telemetry, Field::kSmClockMeanHertz, into);
+  MeanOver(telemetry, Field::kMemoryClockMeanHertz, into);
+  UniteOver(telemetry, Field::kXids, into);
   // The weakest claim of any node holds for the gang.
   std::string exclusive = "verified";
   for (const Record* record : telemetry) {

@@ -23,6 +23,25 @@ TEST(SameDevice, Case7ComparesUuidsInEitherSpelling) {
   EXPECT_FALSE(SameDevice("GPU-8a1", "GPU-8a1f"));
 }
 
+TEST(BlameDevice, AFaultOfAGpuStandsOverWhatItsRankSaid) {
+  const DeviceFault fault{"GPU-a", reason::kEccError, "1 uncorrected ECC errors on GPU-a"};
+  std::vector<RankReport> ranks(2);
+  ranks[0].gpu_uuid = "GPU-a";
+  ranks[0].outcome = Outcome::kOk;
+  ranks[1].gpu_uuid = "GPU-b";
+  ranks[1].outcome = Outcome::kOk;
+  BlameDevice(fault, &ranks);
+  EXPECT_EQ(ranks[0].outcome, Outcome::kFail);
+  EXPECT_EQ(ranks[0].reason, "ecc_error");
+  EXPECT_THAT(ranks[0].message, HasSubstr("GPU-a"));
+  EXPECT_EQ(ranks[1].outcome, Outcome::kOk);
+  for (const Outcome kept : {Outcome::kCancelled, Outcome::kLost, Outcome::kUnsupported}) {
+    ranks[0].outcome = kept;
+    BlameDevice(fault, &ranks);
+    EXPECT_EQ(ranks[0].outcome, kept);
+  }
+}
+
 TEST(ResultReport, TakesRunnerFieldsAndNamesTheRest) {
   record::Result result;
   result.outcome = "ok";

@@ -34,8 +34,10 @@ class HungNvml final : public Nvml {
     return NvmlSystem{"1.0", {}};
   }
   absl::StatusOr<NvmlSample> Sample(const std::string&) override { return NvmlSample{}; }
-  absl::StatusOr<NvmlPowerLimits> PowerLimits(const std::string&) override {
-    return NvmlPowerLimits{};
+  absl::StatusOr<NvmlState> State(const std::string&) override { return NvmlState{}; }
+  absl::StatusOr<NvmlLink> Link(const std::string&) override { return NvmlLink{}; }
+  absl::StatusOr<std::vector<int64_t>> Xids(const std::string&) override {
+    return std::vector<int64_t>{};
   }
   absl::StatusOr<std::vector<int64_t>> ProcessIds(const std::string&) override {
     return std::vector<int64_t>{};

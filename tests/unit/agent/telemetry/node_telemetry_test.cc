@@ -192,6 +192,119 @@ TEST(NodeTelemetry, AFailingDriverLeavesFieldsNotKnown) {
   EXPECT_EQ(record.Text(Field::kExclusive), "unknown");
 }
 
+// One GPU, `state` before and after.
+Record Attempted(FakeNvml& nvml, const NvmlState& before, const NvmlState& after,
+                 std::vector<DeviceFault>* faults, int64_t xid = 0) {
+  FakeClock clock;
+  NodeTelemetry telemetry(&nvml, &clock, Fast());
+  const std::string uuid = nvml.Describe()->devices[0].uuid;
+  NodeInventory inventory;
+  inventory.devices = {Gpu(uuid)};
+  telemetry.SetDevices(inventory);
+  nvml.SetState(uuid, before);
+  nvml.AddXid(uuid, 13);  // of before the attempt
+  auto session = telemetry.Begin(std::vector<std::string>{uuid});
+  AwaitSamples(nvml, 2);  // the reading before is done
+  session->WindowBegin();
+  AwaitSamples(nvml, 3);
+  session->WindowEnd();
+  nvml.SetState(uuid, after);
+  if (xid != 0) nvml.AddXid(uuid, xid);
+  const Record record = session->Finish({});
+  *faults = session->Faults();
+  return record;
+}
+
+NvmlState Healthy() {
+  NvmlState state;
+  state.ecc_enabled = true;
+  state.persistence = true;
+  state.ecc_corrected = 10;
+  state.ecc_uncorrected = 2;
+  state.remapped_rows = 1;
+  state.remap_pending = false;
+  state.pcie_generation_max = 5;
+  state.pcie_width_max = 16;
+  return state;
+}
+
+TEST(NodeTelemetry, HealthBeforeAndAfterIsRecordedAndSoundHealthIsNoFault) {
+  auto nvml = LoadFixture("rtx3090");
+  NvmlState after = Healthy();
+  after.ecc_corrected = 15;  // corrected errors do not matter (case 43)
+  nvml->SetLink(nvml->Describe()->devices[0].uuid, {4, 8});
+  std::vector<DeviceFault> faults;
+  const Record record = Attempted(*nvml, Healthy(), after, &faults);
+  EXPECT_TRUE(faults.empty());
+  EXPECT_EQ(record.Integer(Field::kEccCorrectedBefore), 10);
+  EXPECT_EQ(record.Integer(Field::kEccCorrectedAfter), 15);
+  EXPECT_EQ(record.Integer(Field::kEccUncorrectedBefore), 2);
+  EXPECT_EQ(record.Integer(Field::kEccUncorrectedAfter), 2);
+  EXPECT_EQ(record.Integer(Field::kRemappedRowsAfter), 1);
+  EXPECT_EQ(record.Flag(Field::kRemapPending), false);
+  EXPECT_EQ(record.Flag(Field::kPersistence), true);
+  EXPECT_EQ(record.Integer(Field::kPcieGeneration), 4);
+  EXPECT_EQ(record.Integer(Field::kPcieGenerationMax), 5);
+  EXPECT_EQ(record.Integer(Field::kPcieWidth), 8);
+  EXPECT_EQ(record.Integer(Field::kPcieWidthMax), 16);
+  EXPECT_TRUE(record.Has(Field::kXids));
+  EXPECT_TRUE(record.List(Field::kXids).empty());
+}
+
+TEST(NodeTelemetry, AnUncorrectedErrorDuringTheAttemptIsAFaultOfItsGpu) {
+  auto nvml = LoadFixture("rtx3090");
+  NvmlState after = Healthy();
+  after.ecc_uncorrected = 3;
+  std::vector<DeviceFault> faults;
+  Attempted(*nvml, Healthy(), after, &faults);
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_EQ(faults[0].uuid, nvml->Describe()->devices[0].uuid);
+  EXPECT_EQ(faults[0].reason, "ecc_error");
+  EXPECT_NE(faults[0].message.find("1 uncorrected"), std::string::npos);
+}
+
+// The counters start anew when the driver is loaded again.
+TEST(NodeTelemetry, ACountThatFellIsNoNewError) {
+  auto nvml = LoadFixture("rtx3090");
+  NvmlState after = Healthy();
+  after.ecc_uncorrected = 0;
+  std::vector<DeviceFault> faults;
+  Attempted(*nvml, Healthy(), after, &faults);
+  EXPECT_TRUE(faults.empty());
+}
+
+TEST(NodeTelemetry, XidsOfTheAttemptAreRecordedAndThoseOfMemoryAreFaults) {
+  for (const auto& [xid, reason] : std::vector<std::pair<int64_t, std::string>>{
+           {31, ""}, {94, "ecc_error"}, {79, "gpu_gone"}}) {
+    auto nvml = LoadFixture("rtx3090");
+    std::vector<DeviceFault> faults;
+    const Record record = Attempted(*nvml, Healthy(), Healthy(), &faults, xid);
+    EXPECT_EQ(record.List(Field::kXids), std::vector<std::string>{std::to_string(xid)});
+    EXPECT_EQ(faults.empty() ? "" : faults[0].reason, reason) << xid;
+  }
+}
+
+TEST(NodeTelemetry, ACardThatTellsNothingHasNoHealthAndNoZeros) {
+  auto nvml = LoadFixture("geforce_no_power");
+  const std::string uuid = nvml->Describe()->devices[0].uuid;
+  FakeClock clock;
+  NodeTelemetry telemetry(nvml.get(), &clock, Fast());
+  NodeInventory inventory;
+  inventory.devices = {Gpu(uuid)};
+  telemetry.SetDevices(inventory);
+  auto session = telemetry.Begin(std::vector<std::string>{uuid});
+  session->WindowBegin();
+  AwaitSamples(*nvml, 3);
+  session->WindowEnd();
+  const Record record = session->Finish({});
+  for (const Field field :
+       {Field::kEccCorrectedBefore, Field::kEccUncorrectedAfter, Field::kRemappedRowsBefore,
+        Field::kXids, Field::kSmClockApplicationHertz, Field::kSmClockMaxHertz,
+        Field::kPcieGeneration, Field::kMemoryClockMeanHertz, Field::kPowerMeanWatts}) {
+    EXPECT_FALSE(record.Has(field)) << InfoOf(field).name;
+  }
+}
+
 TEST(NodeTelemetry, NoThreadWhileNoSessionIsOpen) {
   auto nvml = LoadFixture("rtx3090");
   FakeClock clock;

@@ -87,7 +87,53 @@ TEST_F(StubbedNvml, SlicesHaveTheirProfileAndNoSensors) {
   EXPECT_EQ(slice.memory_total_bytes, 5000000000u);
   EXPECT_EQ(slice.sm_count, 14);
   EXPECT_FALSE(nvml->Sample("MIG-1")->power_watts);
-  EXPECT_FALSE(nvml->PowerLimits("MIG-1")->enforced_watts);
+  EXPECT_FALSE(nvml->State("MIG-1")->power_limits.enforced_watts);
+  EXPECT_FALSE(nvml->State("MIG-1")->ecc_uncorrected);
+  EXPECT_FALSE(nvml->Link("MIG-1")->width);
+  EXPECT_FALSE(nvml->Xids("MIG-1").ok());
+}
+
+TEST_F(StubbedNvml, StateLinkAndClocksAreRead) {
+  auto nvml = Open("");
+  ASSERT_TRUE(nvml->Describe().ok());
+  const auto state = nvml->State("GPU-1");
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->power_limits.enforced_watts, 250);
+  EXPECT_EQ(state->sm_clock_max_hertz, 1.41e9);
+  EXPECT_EQ(state->sm_clock_application_hertz, 1.095e9);
+  EXPECT_EQ(state->memory_clock_application_default_hertz, 1.215e9);
+  EXPECT_EQ(state->persistence, true);
+  EXPECT_EQ(state->ecc_enabled, true);
+  EXPECT_EQ(state->ecc_corrected, 3u);
+  EXPECT_EQ(state->ecc_uncorrected, 0u);
+  EXPECT_EQ(state->remapped_rows, 7u);
+  EXPECT_EQ(state->remap_pending, false);
+  EXPECT_EQ(state->pcie_generation_max, 4);
+  EXPECT_EQ(nvml->Link("GPU-1")->generation, 3);
+  EXPECT_EQ(nvml->Link("GPU-1")->width, 8);
+  EXPECT_EQ(nvml->Sample("GPU-1")->memory_clock_hertz, 1.215e9);
+}
+
+TEST_F(StubbedNvml, WhatADriverDoesNotSupportIsNoStateOfZeros) {
+  auto nvml = Open("sparse");
+  ASSERT_TRUE(nvml->Describe().ok());
+  const auto state = nvml->State("GPU-1");
+  ASSERT_TRUE(state.ok());
+  EXPECT_FALSE(state->sm_clock_application_hertz);
+  EXPECT_FALSE(state->ecc_uncorrected);
+  EXPECT_FALSE(state->remapped_rows);
+  EXPECT_FALSE(state->persistence);
+  EXPECT_FALSE(nvml->Link("GPU-1")->generation);
+  EXPECT_EQ(nvml->Xids("GPU-1").status().code(), absl::StatusCode::kUnimplemented);
+}
+
+TEST_F(StubbedNvml, XidsAreThoseSinceTheLastQuestion) {
+  auto nvml = Open("");
+  ASSERT_TRUE(nvml->Describe().ok());
+  EXPECT_EQ(*nvml->Xids("GPU-1"), std::vector<int64_t>{});
+  setenv("ASSAY_STUB_XID", "79", 1);
+  EXPECT_EQ(*nvml->Xids("GPU-1"), std::vector<int64_t>{79});
+  EXPECT_EQ(*nvml->Xids("GPU-1"), std::vector<int64_t>{});
 }
 
 // Case 39.

@@ -84,8 +84,54 @@ api::Return nvmlDeviceGetPowerUsage(api::Device, unsigned int* out) { return Put
 api::Return nvmlDeviceGetEnforcedPowerLimit(api::Device, unsigned int* out) {
   return Put(out, 250000);
 }
-api::Return nvmlDeviceGetClockInfo(api::Device, unsigned int, unsigned int* out) {
-  return Put(out, 1410);
+api::Return nvmlDeviceGetClockInfo(api::Device, unsigned int clock, unsigned int* out) {
+  return Put(out, clock == api::kClockSm ? 1410 : 1215);
+}
+api::Return nvmlDeviceGetMaxClockInfo(api::Device, unsigned int clock, unsigned int* out) {
+  return Put(out, clock == api::kClockSm ? 1410 : 1215);
+}
+api::Return nvmlDeviceGetApplicationsClock(api::Device, unsigned int clock, unsigned int* out) {
+  return Put(out, clock == api::kClockSm ? 1095 : 1215);
+}
+api::Return nvmlDeviceGetDefaultApplicationsClock(api::Device, unsigned int clock,
+                                                  unsigned int* out) {
+  return Put(out, clock == api::kClockSm ? 1275 : 1215);
+}
+api::Return nvmlDeviceGetCurrPcieLinkGeneration(api::Device, unsigned int* out) {
+  return Put(out, 3);
+}
+api::Return nvmlDeviceGetMaxPcieLinkGeneration(api::Device, unsigned int* out) {
+  return Put(out, 4);
+}
+api::Return nvmlDeviceGetCurrPcieLinkWidth(api::Device, unsigned int* out) { return Put(out, 8); }
+api::Return nvmlDeviceGetTotalEccErrors(api::Device, unsigned int kind, unsigned int,
+                                        unsigned long long* out) {
+  *out = kind == api::kErrorCorrected ? 3 : 0;
+  return Supported();
+}
+api::Return nvmlDeviceGetRemappedRows(api::Device, unsigned int* corrected,
+                                      unsigned int* uncorrected, unsigned int* pending,
+                                      unsigned int* failed) {
+  *corrected = 5;
+  *uncorrected = 2;
+  *pending = *failed = 0;
+  return Supported();
+}
+api::Return nvmlEventSetCreate(api::EventSet* out) {
+  *out = reinterpret_cast<api::EventSet>(9L);
+  return api::kSuccess;
+}
+api::Return nvmlEventSetFree(api::EventSet) { return api::kSuccess; }
+api::Return nvmlDeviceRegisterEvents(api::Device, unsigned long long types, api::EventSet) {
+  return types == api::kEventXid ? Supported() : api::kInvalidArgument;
+}
+// The number in ASSAY_STUB_XID, once.
+api::Return nvmlEventSetWait_v2(api::EventSet, api::EventData* out, unsigned int milliseconds) {
+  const char* xid = std::getenv("ASSAY_STUB_XID");
+  if (xid == nullptr || milliseconds != 0) return api::kTimeout;
+  *out = {Handle(1), api::kEventXid, std::strtoull(xid, nullptr, 10), 0, 0};
+  unsetenv("ASSAY_STUB_XID");
+  return api::kSuccess;
 }
 api::Return nvmlDeviceGetComputeRunningProcesses_v3(api::Device, unsigned int* count,
                                                     api::ProcessInfo* list) {

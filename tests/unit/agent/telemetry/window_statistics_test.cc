@@ -131,6 +131,33 @@ TEST(WindowStatistics, ThrottleRatioCountsEveryReasonButIdle) {
   EXPECT_EQ(Filled(statistics).Number(Field::kThrottleRatio), 0.5);
 }
 
+TEST(WindowStatistics, ThrottleReasonsAreSharesOfTheirOwn) {
+  WindowStatistics statistics(1);
+  statistics.Begin(kStart);
+  for (const uint64_t reasons :
+       {uint64_t{0x8 | 0x40}, uint64_t{0x4}, uint64_t{0x100}, uint64_t{0}}) {
+    NvmlSample sample;
+    sample.throttle_reasons = reasons;
+    statistics.Add(0, kStart, sample);
+  }
+  statistics.End(kStart + seconds(1));
+  const Record record = Filled(statistics);
+  EXPECT_EQ(record.Number(Field::kThrottleHwSlowdownRatio), 0.25);
+  EXPECT_EQ(record.Number(Field::kThrottleHwThermalRatio), 0.25);
+  EXPECT_EQ(record.Number(Field::kThrottlePowerCapRatio), 0.25);
+  EXPECT_EQ(record.Number(Field::kThrottleClockSettingRatio), 0.25);
+  EXPECT_EQ(record.Number(Field::kThrottleSwThermalRatio), 0);
+  EXPECT_EQ(record.Number(Field::kThrottleRatio), 0.75);
+}
+
+TEST(WindowStatistics, ACardThatTellsNoReasonHasNoShares) {
+  NvmlSample sample = Busy(0);
+  sample.throttle_reasons.reset();
+  const Record record = Filled(Fed(seconds(1), sample, 0));
+  EXPECT_FALSE(record.Has(Field::kThrottleRatio));
+  for (const auto& [field, bits] : kThrottleFields) EXPECT_FALSE(record.Has(field));
+}
+
 TEST(WindowStatistics, PowerIsSummedAndClocksAreAveragedOverDevices) {
   WindowStatistics statistics(2);
   statistics.Begin(kStart);

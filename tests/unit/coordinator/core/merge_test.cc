@@ -86,6 +86,25 @@ TEST(Merge, EnergyOfAGangIsUnknownWhereOnePartIs) {
   EXPECT_EQ(MergeReports(kTwo, {&a, &b}, std::nullopt).record.Number(Field::kEnergyJoules), 150);
 }
 
+TEST(Merge, HealthOfAGangIsThatOfAllItsNodes) {
+  auto a = ReportOf("n1", 0, Outcome::kOk), b = ReportOf("n2", 1, Outcome::kOk);
+  a.telemetry.Set(Field::kPcieWidth, int64_t{16}).IgnoreError();
+  b.telemetry.Set(Field::kPcieWidth, int64_t{8}).IgnoreError();
+  a.telemetry.Set(Field::kEccCorrectedAfter, int64_t{1}).IgnoreError();
+  b.telemetry.Set(Field::kEccCorrectedAfter, int64_t{2}).IgnoreError();
+  a.telemetry.Set(Field::kThrottleSwThermalRatio, 0.1).IgnoreError();
+  b.telemetry.Set(Field::kThrottleSwThermalRatio, 0.3).IgnoreError();
+  a.telemetry.SetText(Field::kXids, "");
+  b.telemetry.SetText(Field::kXids, "31");
+  const Record record = MergeReports(kTwo, {&a, &b}, std::nullopt).record;
+  EXPECT_EQ(record.Integer(Field::kPcieWidth), 8);
+  EXPECT_EQ(record.Integer(Field::kEccCorrectedAfter), 3);
+  EXPECT_EQ(record.Number(Field::kThrottleSwThermalRatio), 0.3);
+  EXPECT_EQ(record.List(Field::kXids), std::vector<std::string>{"31"});
+  b.telemetry.Clear(Field::kXids);
+  EXPECT_FALSE(MergeReports(kTwo, {&a, &b}, std::nullopt).record.Has(Field::kXids));
+}
+
 TEST(Merge, OfNothingIsAFailure) {
   EXPECT_EQ(MergeReports({}, {}, std::nullopt).outcome, Outcome::kFail);
   EXPECT_EQ(MergeReports(kTwo, {}, std::nullopt).outcome, Outcome::kFail);
