@@ -14,6 +14,7 @@
 #include "common/config/settings.h"
 #include "common/status/status.h"
 #include "common/text/did_you_mean.h"
+#include "common/text/utf8.h"
 
 namespace assay::cli {
 namespace {
@@ -63,6 +64,10 @@ class Parser {
       return parsed;
     } catch (const CLI::ParseError& error) {
       parsed.err = Sentence(error, words);
+      parsed.exit_code = kExitBadInput;
+      return parsed;
+    }
+    if (parsed.err = UnusableValue(&app_, "assay"); !parsed.err.empty()) {
       parsed.exit_code = kExitBadInput;
       return parsed;
     }
@@ -128,6 +133,26 @@ class Parser {
     return fmt::format("{}; see {} --help", what, where);
   }
 
+  // An empty value is mostly a variable of a script that was not set: taken as "not given", the
+  // whole matrix would be run for a slice, this machine checked for a node, cell 1 shown for
+  // another.
+  static std::string UnusableValue(const CLI::App* app, const std::string& where) {
+    for (const CLI::Option* option : app->get_options()) {
+      // A flag's value is not one that was typed.
+      if (option->get_expected_max() == 0) continue;
+      for (const std::string& value : option->results()) {
+        if (!value.empty()) continue;
+        return fmt::format("{} is empty: give a value or leave it out; see {} --help",
+                           option->get_name(), where);
+      }
+    }
+    for (const CLI::App* sub : app->get_subcommands()) {
+      std::string sentence = UnusableValue(sub, where + " " + sub->get_name());
+      if (!sentence.empty()) return sentence;
+    }
+    return "";
+  }
+
   Parsed Finish(const std::function<const char*(const char*)>& environment) {
     Parsed parsed;
     if (raw_.version) {
@@ -148,6 +173,9 @@ class Parser {
       if (!parsed.out.empty()) return parsed;
       return refuse(fmt::format("SHELL is bash, zsh or fish, not '{}'", Printable(raw_.shell)));
     }
+    // These go into messages, and those hold UTF-8; names of files may be any bytes.
+    if (!IsUtf8(args_.run)) return refuse("there is no run of that name: RUN is not UTF-8");
+    if (!IsUtf8(args_.node)) return refuse("there is no node of that name: NODE is not UTF-8");
     if (args_.command == Command::kPlan && !args_.print_config && !args_.schema &&
         args_.file.empty()) {
       return refuse("FILE is required; see assay plan --help");

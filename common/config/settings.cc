@@ -91,6 +91,9 @@ std::string Fault(const Info& info, const std::string& text) {
       if (std::find(std::begin(kLevels), std::end(kLevels), text) != std::end(kLevels)) return "";
       return fmt::format("unknown level '{}'{}", shown, Suggestion(text, kLevels));
     case Kind::kText:
+      // Mostly a variable of a script that was not set. Taken as the default, `--devices ""` would
+      // offer every GPU where a list of allowed ones was meant.
+      return text.empty() ? "empty; give a value or leave it out" : "";
     case Kind::kList:
       return "";
   }
