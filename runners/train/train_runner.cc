@@ -16,6 +16,7 @@
 #include "runners/train/device/granted_cores.h"
 #include "runners/train/failure.h"
 #include "runners/train/lanes/lane.h"
+#include "runners/train/loaded_library.h"
 #include "runners/train/refusal.h"
 #include "runners/train/synthetic_data.h"
 #include "runners/train/trainer.h"
@@ -39,6 +40,7 @@ std::unique_ptr<Device> MakeDevice(const CellFile& cell) {
 
 void AddVersions(const StackVersions& versions, json& fields) {
   fields["libtorch_version"] = ASSAY_LIBTORCH_FULL_VERSION;
+  fields["libtorch_build_id"] = TextOrNull(BuildIdOf("libtorch_cpu.so"));
   fields["cuda_version"] = TextOrNull(versions.cuda);
   fields["cudnn_version"] = TextOrNull(versions.cudnn);
   fields["nccl_version"] = TextOrNull(versions.nccl);

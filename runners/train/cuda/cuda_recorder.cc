@@ -22,9 +22,11 @@ class CudaRecording final : public Recording {
   at::cuda::CUDAGraph graph;
 };
 
+// c10's MempoolId_t or c10::cuda's, by LibTorch's version.
+using PoolId = decltype(at::cuda::graph_pool_handle());
+
 // Ends a capture that failed; what the error was is known already.
-void Abandon(std::unique_ptr<CudaRecording> recording, c10::DeviceIndex device,
-             c10::MempoolId_t pool) {
+void Abandon(std::unique_ptr<CudaRecording> recording, c10::DeviceIndex device, PoolId pool) {
   try {
     recording->graph.capture_end();  // throws before it lets go of the pool
   } catch (const std::exception&) {
