@@ -16,6 +16,7 @@
 #include "runners/train/device/granted_cores.h"
 #include "runners/train/failure.h"
 #include "runners/train/lanes/lane.h"
+#include "runners/train/latency.h"
 #include "runners/train/loaded_library.h"
 #include "runners/train/refusal.h"
 #include "runners/train/synthetic_data.h"
@@ -77,6 +78,17 @@ void AddMeasurement(const Measurement& m, int64_t batch, json& fields) {
   fields["warmup_steps"] = m.warmup_steps;
   fields["stop_reason"] = m.stop_reason;
   fields["skipped_steps"] = m.counts.skipped;
+}
+
+json Milliseconds(const std::optional<double>& seconds) {
+  return seconds ? json(*seconds * 1e3) : json(nullptr);
+}
+
+void AddLatency(const Latency& latency, json& fields) {
+  fields["latency_requests"] = latency.requests;
+  fields["latency_p50_ms"] = Milliseconds(latency.p50_seconds);
+  fields["latency_p95_ms"] = Milliseconds(latency.p95_seconds);
+  fields["latency_p99_ms"] = Milliseconds(latency.p99_seconds);
 }
 
 // Reads the losses, now that the window is over.
@@ -219,6 +231,9 @@ RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& devi
   const bool finite = AddLosses(measured, fields);
   if (const LossScaler* scaler = trainer.scaler()) {
     fields["loss_scale"] = scaler->scale().item<double>();
+  }
+  if (!train) {
+    AddLatency(MeasureLatency(device, *lane, spec.stop.min_seconds, records), fields);
   }
   return JudgeLosses(measured, finite);
 }

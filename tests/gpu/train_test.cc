@@ -39,6 +39,23 @@ TEST_F(GpuTrain, DeviceAndHostClockAgreeWithinTwoPercent) {  // case 27
               1, 0.02);
 }
 
+TEST_F(GpuTrain, LatencyIsNoShorterThanAStepBackToBack) {
+  for (const std::string lane : {"eager", "graph"}) {
+    CellFile cell = Cell("amp-fp16", 64);
+    cell.spec.lane = lane;
+    cell.spec.mode = "infer";
+    const RunnerResult result = Run(cell);
+    ASSERT_EQ(result.outcome, "ok") << lane << ": " << result.message;
+    // A step back to back has no round trip of the host in it.
+    EXPECT_GT(result.fields["latency_p50_ms"].get<double>(),
+              0.98 * result.fields["step_p50_ms"].get<double>())
+        << lane;
+    EXPECT_GE(result.fields["latency_p99_ms"].get<double>(),
+              result.fields["latency_p50_ms"].get<double>())
+        << lane;
+  }
+}
+
 TEST_F(GpuTrain, AllocatedIsAtMostReserved) {  // case 3
   const RunnerResult result = Run(Cell("amp-fp16", 16));
   ASSERT_EQ(result.outcome, "ok") << result.message;

@@ -165,6 +165,17 @@ TEST(RunCell, InferenceHasNoLoss) {
   EXPECT_TRUE(fields["loss_last"].is_null());
 }
 
+TEST(RunCell, InferenceHasALatencyAndTrainingHasNone) {
+  CellFile cell = TinyCell();
+  nlohmann::json fields = nlohmann::json::object();
+  RunTiny(cell, MakeTiny, fields);
+  EXPECT_FALSE(fields.contains("latency_p50_ms"));
+  cell.spec.mode = "infer";
+  EXPECT_EQ(RunTiny(cell, MakeTiny, fields).outcome, "ok");
+  EXPECT_GT(fields["latency_p50_ms"].get<double>(), 0);
+  EXPECT_GE(fields["latency_requests"].get<int64_t>(), 1);
+}
+
 TEST(RunCell, LossThatStaysNonFiniteFails) {  // case 31
   nlohmann::json fields = nlohmann::json::object();
   const RunnerResult result = RunTiny(TinyCell(), MakeBroken, fields);
