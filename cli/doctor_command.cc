@@ -65,8 +65,11 @@ int DoctorCommand(CommandContext& context) {
   if (context.args.format == Format::kJson) {
     context.output.Out(WriteDoctorJson(*report));
   } else {
+    // Sentences are broken into lines of a readable length in a file too.
+    constexpr size_t kFileWidth = 100;
+    const size_t width = TableWidth(context.output.out_fd());
     context.output.Out(
-        DoctorTable(*report, TableWidth(context.output.out_fd()), context.output.out_color()));
+        DoctorTable(*report, width == kNoLimit ? kFileWidth : width, context.output.out_color()));
   }
   return report->Worst() == CheckState::kBad ? kExitSomethingBad : kExitOk;
 }

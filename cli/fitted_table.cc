@@ -100,13 +100,16 @@ std::string Wrapped(const std::string& text, size_t width) {
 std::string RenderFitted(const std::vector<FittedColumn>& columns,
                          const std::vector<FittedRow>& rows, size_t width, bool color) {
   std::string heading, dropped;
-  std::vector<Shape> shapes = Choose(columns, rows, heading);
+  std::vector<Shape> wanted = Choose(columns, rows, heading);
+  std::vector<Shape> shapes = wanted;
   while (Total(shapes) > width) {
     if (Shorten(columns, shapes, Total(shapes) - width)) continue;
-    const auto next = NextToDrop(columns, shapes);
+    const auto next = NextToDrop(columns, wanted);
     if (!next) break;
-    dropped += (dropped.empty() ? "" : ", ") + columns[shapes[*next].index].title;
-    shapes.erase(shapes.begin() + static_cast<std::ptrdiff_t>(*next));
+    dropped += (dropped.empty() ? "" : ", ") + columns[wanted[*next].index].title;
+    wanted.erase(wanted.begin() + static_cast<std::ptrdiff_t>(*next));
+    // What was cut for the sake of the dropped column gets its room back.
+    shapes = wanted;
   }
   std::vector<Column> kept;
   for (const Shape& shape : shapes) {
@@ -132,15 +135,15 @@ std::string RenderFitted(const std::vector<FittedColumn>& columns,
     at = end + 1;
   }
   if (!dropped.empty()) {
-    out +=
-        TruncateToWidth(fmt::format("(no room for: {}; csv and json have all)", dropped), width) +
-        "\n";
+    out += TruncateToWidth(fmt::format("(no room for: {}; a file or a pipe has all)", dropped),
+                           width) +
+           "\n";
   }
   return out;
 }
 
 size_t TableWidth(int fd) {
-  if (isatty(fd) == 0) return 100;
+  if (isatty(fd) == 0) return kNoLimit;
   return static_cast<size_t>(std::clamp(SizeOf(fd).columns, 60, 160));
 }
 

@@ -28,7 +28,10 @@ Color RowColor(const SummaryRow& row) {
 
 std::string OutcomeText(const SummaryRow& row) {
   std::string text = row.outcome;
-  if (row.invalid > 0) text += " invalid";
+  if (row.invalid > 0) {
+    // The figure beside it is of the valid ones.
+    text += row.processes == 0 ? " invalid" : fmt::format(" ({} invalid)", row.invalid);
+  }
   // out_of_memory beside mem_limit, and user_cancelled beside cancelled, say nothing new.
   if (!row.reason.empty() && row.outcome != "mem_limit" && row.outcome != "cancelled") {
     text += ": " + row.reason;
@@ -81,6 +84,11 @@ std::string MarksText(const SummaryRow& row, bool all_simulated) {
   return text;
 }
 
+// "1.83"; two decimals would make 0.00 of a small one, and hundreds of digits of an absurd one.
+std::string RatioText(double ratio) {
+  return ratio >= 0.1 && ratio < 1e6 ? fmt::format("{:.2f}", ratio) : HumanNumber(ratio, 2);
+}
+
 std::string CountText(const std::optional<int64_t>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
@@ -116,6 +124,7 @@ std::string ResultTable(std::span<const Record> records, size_t width, bool colo
       {"stack", Align::kLeft, 12, 20, " "},
       {"card", Align::kLeft, 12, 0, " "},
       {"target", Align::kLeft, 12, 34, " "},
+      {"with", Align::kLeft, 0, 0, ""},
       {unit.empty() ? "throughput" : unit, Align::kRight, 0, 0, ""},
       {"±95 %", Align::kRight, 0, 12, ""},
       {"ratio", Align::kRight, 0, 13, ""},
@@ -131,15 +140,14 @@ std::string ResultTable(std::span<const Record> records, size_t width, bool colo
       if (unit.empty()) throughput += " " + row.unit;
     }
     const auto bytes = memory.figure != nullptr ? row.*memory.figure : std::nullopt;
-    lines.push_back(
-        {{row.model, row.mode, row.precision, row.batch, row.lane, row.image,
-          accumulate ? CountText(row.accumulate) : "", gpus ? CountText(row.gpus) : "",
-          nodes ? CountText(row.nodes) : "", row.stack, row.card,
-          row.target == row.card ? "" : row.target, throughput,
-          row.interval_ratio ? "±" + HumanPercent(*row.interval_ratio) : "",
-          row.ratio ? fmt::format("{:.2f}", row.ratio->value) : "", bytes ? HumanBytes(*bytes) : "",
-          OutcomeText(row), MarksText(row, all_simulated)},
-         RowColor(row)});
+    lines.push_back({{row.model, row.mode, row.precision, row.batch, row.lane, row.image,
+                      accumulate ? CountText(row.accumulate) : "", gpus ? CountText(row.gpus) : "",
+                      nodes ? CountText(row.nodes) : "", row.stack, row.card,
+                      row.target == row.card ? "" : row.target, row.apart, throughput,
+                      row.interval_ratio ? "±" + HumanPercent(*row.interval_ratio) : "",
+                      row.ratio ? RatioText(row.ratio->value) : "", bytes ? HumanBytes(*bytes) : "",
+                      OutcomeText(row), MarksText(row, all_simulated)},
+                     RowColor(row)});
   }
   return RenderFitted(columns, lines, width, color);
 }

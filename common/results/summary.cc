@@ -6,11 +6,13 @@
 #include <array>
 #include <iterator>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "common/measure/moments.h"
 #include "common/measure/percentile.h"
 #include "common/results/rules.h"
+#include "common/text/utf8.h"
 
 namespace assay {
 namespace {
@@ -25,39 +27,71 @@ constexpr std::array<std::string_view, 10> kMarkOrder = {
     "suspect",    "unconverged", "unsettled", "throttled", "power_limited",
     "host_bound", "shared",      "mixed",     "simulated", "published"};
 
+// What must be the same for processes to be repeats of one measurement, beside spec, target and
+// stack: a stack keeps its name when its operator builds it anew or updates the driver, and a
+// runner may change its unit.
+constexpr std::array<Field, 9> kAlike = {
+    Field::kUnit,        Field::kMethodVersion, Field::kDriverVersion, Field::kLibtorchVersion,
+    Field::kCudaVersion, Field::kCudnnVersion,  Field::kNcclVersion,   Field::kRunnerVersion,
+    Field::kStackDigest};
+
 struct Group {
   std::vector<size_t> records;
   std::string stack;  // "" until a record knows it
   bool simulated = false;
+  std::array<std::string, kAlike.size()> alike;  // each "" until a record knows it
 };
 
 bool IsSimulated(const Record& record) { return record.Flag(Field::kSimulated).value_or(false); }
 
-// Records of one spec on one target with one stack. A cell that never ran may not know its stack;
-// it belongs to the group of its spec and target all the same.
+std::string AlikeText(const Record& record, Field field) {
+  if (field == Field::kMethodVersion) {
+    const auto version = record.Integer(field);
+    return version ? fmt::format("{}", *version) : "";
+  }
+  return record.Text(field);
+}
+
+bool BelongsTo(const Group& group, const Record& record) {
+  const std::string stack = record.Text(Field::kStack);
+  if (group.stack.empty() || stack.empty()) return true;
+  if (group.stack != stack || group.simulated != IsSimulated(record)) return false;
+  for (size_t i = 0; i < kAlike.size(); ++i) {
+    const std::string text = AlikeText(record, kAlike[i]);
+    if (!text.empty() && !group.alike[i].empty() && text != group.alike[i]) return false;
+  }
+  return true;
+}
+
+void Join(Group& group, const Record& record, size_t place) {
+  group.records.push_back(place);
+  const std::string stack = record.Text(Field::kStack);
+  if (group.stack.empty() && !stack.empty()) {
+    group.stack = stack;
+    group.simulated = IsSimulated(record);
+  }
+  for (size_t i = 0; i < kAlike.size(); ++i) {
+    if (group.alike[i].empty()) group.alike[i] = AlikeText(record, kAlike[i]);
+  }
+}
+
+// Records of one spec on one target with one stack of the same software. A cell that never ran may
+// not know its stack; it belongs to the group of its spec and target all the same.
 std::vector<Group> GroupRecords(std::span<const Record> records) {
   std::vector<Group> groups;
   std::map<std::pair<std::string, std::string>, std::vector<size_t>> by_place;
   for (size_t i = 0; i < records.size(); ++i) {
     const Record& record = records[i];
-    const std::string stack = record.Text(Field::kStack);
     std::vector<size_t>& places = by_place[{record.Text(Field::kKey), record.Text(Field::kTarget)}];
-    const auto found = std::find_if(places.begin(), places.end(), [&](size_t at) {
-      const Group& group = groups[at];
-      return group.stack.empty() || stack.empty() ||
-             (group.stack == stack && group.simulated == IsSimulated(record));
-    });
-    if (found == places.end()) {
-      places.push_back(groups.size());
-      groups.push_back({{i}, stack, IsSimulated(record)});
+    const auto found = std::find_if(places.begin(), places.end(),
+                                    [&](size_t at) { return BelongsTo(groups[at], record); });
+    if (found != places.end()) {
+      Join(groups[*found], record, i);
       continue;
     }
-    Group& group = groups[*found];
-    group.records.push_back(i);
-    if (group.stack.empty() && !stack.empty()) {
-      group.stack = stack;
-      group.simulated = IsSimulated(record);
-    }
+    places.push_back(groups.size());
+    groups.emplace_back();
+    Join(groups.back(), record, i);
   }
   for (Group& group : groups) {
     std::stable_sort(group.records.begin(), group.records.end(), [&](size_t a, size_t b) {
@@ -122,6 +156,7 @@ std::string OutcomeText(std::span<const Record> records, const std::vector<size_
 struct Measured {
   std::vector<double> process_means;
   bool simulated = false;
+  std::string method;
 };
 
 SummaryRow BuildRow(std::span<const Record> records, const Group& group, Measured& measured) {
@@ -129,6 +164,8 @@ SummaryRow BuildRow(std::span<const Record> records, const Group& group, Measure
   row.records = group.records;
   row.outcome = OutcomeText(records, group.records);
   measured.simulated = group.simulated;
+  measured.method = group.alike[1];
+  static_assert(kAlike[1] == Field::kMethodVersion);
   std::vector<double> medians;
   std::vector<std::string> marks;
   for (const size_t place : group.records) {
@@ -161,15 +198,44 @@ SummaryRow BuildRow(std::span<const Record> records, const Group& group, Measure
 }
 
 void FillRatios(std::vector<SummaryRow>& rows, const std::vector<Measured>& measured) {
-  // Simulated figures are never compared with measured ones, images never with sequences.
-  std::map<std::pair<bool, std::string>, size_t> bases;
+  // Simulated figures are never compared with measured ones, images never with sequences, nor what
+  // was measured in another way.
+  std::map<std::tuple<bool, std::string, std::string>, size_t> bases;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].throughput) continue;
-    const auto [base, is_new] = bases.try_emplace({measured[i].simulated, rows[i].unit}, i);
+    const auto [base, is_new] =
+        bases.try_emplace({measured[i].simulated, rows[i].unit, measured[i].method}, i);
     rows[i].is_base = is_new;
     rows[i].ratio = is_new ? measure::Ratio{1, std::nullopt}
                            : measure::RatioOfMeans(measured[i].process_means,
                                                    measured[base->second].process_means);
+  }
+}
+
+// The first thing of `mine` that another group has otherwise: "driver_version 535.54".
+std::string Difference(const Group& mine, const Group& other) {
+  constexpr size_t kMostBytes = 24;
+  for (size_t i = 0; i < kAlike.size(); ++i) {
+    const std::string& text = mine.alike[i];
+    if (text.empty() || other.alike[i].empty() || text == other.alike[i]) continue;
+    return fmt::format("{} {}", InfoOf(kAlike[i]).name,
+                       std::string_view(text).substr(0, Utf8Boundary(text, kMostBytes)));
+  }
+  return "";
+}
+
+// Names what keeps rows of one spec, target and stack apart.
+void TellApart(std::vector<SummaryRow>& rows, const std::vector<Group>& groups) {
+  std::map<std::tuple<std::string, std::string, std::string>, std::vector<size_t>> by_place;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    by_place[{rows[i].key, rows[i].target, rows[i].stack}].push_back(i);
+  }
+  for (const auto& [unused, places] : by_place) {
+    for (const size_t a : places) {
+      for (const size_t b : places) {
+        if (rows[a].apart.empty()) rows[a].apart = Difference(groups[a], groups[b]);
+      }
+    }
   }
 }
 
@@ -178,10 +244,12 @@ void FillRatios(std::vector<SummaryRow>& rows, const std::vector<Measured>& meas
 std::vector<SummaryRow> Summarize(std::span<const Record> records) {
   std::vector<SummaryRow> rows;
   std::vector<Measured> measured;
-  for (const Group& group : GroupRecords(records)) {
+  const std::vector<Group> groups = GroupRecords(records);
+  for (const Group& group : groups) {
     measured.emplace_back();
     rows.push_back(BuildRow(records, group, measured.back()));
   }
+  TellApart(rows, groups);
   FillRatios(rows, measured);
   return rows;
 }

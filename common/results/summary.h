@@ -1,5 +1,6 @@
-// The table of `assay run` and `assay results`: cells of one spec on one target, grouped over their
-// repeats. Pure figures; who prints them chooses their look.
+// The table of `assay run` and `assay results`: cells of one spec on one target with one stack of
+// the same software (driver, libraries, build, method and unit), grouped over their repeats. Pure
+// figures; who prints them chooses their look.
 //
 // A row's throughput is the mean of its process means and its interval is Student's over them
 // (common/measure/interval.h): replication is a fresh process. What failed, is invalid or has no
@@ -24,6 +25,8 @@ struct SummaryRow {
   // What the row is about, equal in all its records; "" or nullopt where not known.
   std::string key, target, card, stack, model, mode, precision, batch, lane, image, unit;
   std::optional<int64_t> index, accumulate, gpus, nodes;
+  std::string apart;            // "driver_version 535.54": tells rows of one spec, target and
+                                // stack apart; "" where there is no other
   std::vector<size_t> records;  // places in the input, by repeat
 
   std::optional<double> throughput;           // mean of process means
@@ -43,8 +46,9 @@ struct SummaryRow {
   int64_t invalid = 0;             // ok but invalid by the rules
   std::vector<std::string> marks;  // united, in the order of the field's doc
 
-  // Throughput over that of the base row: the first row with a throughput of the same unit that is
-  // simulated, or not, as this one is. 1, without an interval, for the base row itself.
+  // Throughput over that of the base row: the first row with a throughput of the same unit and
+  // method that is simulated, or not, as this one is. 1, without an interval, for the base row
+  // itself.
   std::optional<measure::Ratio> ratio;
   bool is_base = false;
 };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -56,6 +57,24 @@ TEST(FittedTable, DropsTheLowestOrderFirstAndSaysSo) {
                                         {{{"0123456789", "0123456789", "0123456789"}}}, 23, false);
   EXPECT_THAT(text, HasSubstr("second"));
   EXPECT_THAT(text, HasSubstr("(no room for: first"));
+}
+
+TEST(FittedTable, WhatWasCutGetsTheRoomOfWhatWasDropped) {
+  const std::string text =
+      RenderFitted({{"name", Align::kLeft, 4, 0, ""}, {"figure", Align::kLeft, 0, 1, ""}},
+                   {{{"a-name-of-20-columns", std::string(60, '9')}}}, 24, false);
+  EXPECT_THAT(text, HasSubstr("a-name-of-20-columns"));
+}
+
+TEST(FittedTable, AFileHasRoomForAll) {
+  std::FILE* file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  const size_t width = TableWidth(fileno(file));
+  std::fclose(file);
+  const std::string text =
+      RenderFitted({{"a", Align::kLeft, 4, 0, ""}, {"b", Align::kLeft, 0, 1, ""}},
+                   {{{std::string(500, 'x'), std::string(5000, '9')}}}, width, false);
+  EXPECT_THAT(text, HasSubstr(std::string(500, 'x') + "  " + std::string(5000, '9')));
 }
 
 // Case 12: names of any kind stay in their columns.

@@ -78,6 +78,25 @@ TEST(ResultTable, FailuresAreWordsAndNeverNumbers) {
   EXPECT_THAT(text, Not(HasSubstr("0.00")));
 }
 
+TEST(ResultTable, SaysHowManyAreInvalidBesideAFigureOfTheOthers) {
+  Record invalid = Ok(3, "RTX 3090", "64", 3, 900);
+  (void)invalid.Set(Field::kSteps, int64_t{0});
+  const std::vector<Record> records = {Ok(1, "RTX 3090", "64", 1, 800),
+                                       Ok(2, "RTX 3090", "64", 2, 800), invalid};
+  EXPECT_THAT(ResultTable(records, 100, false), HasSubstr("ok (1 invalid)"));
+  EXPECT_THAT(ResultTable({&records[2], 1}, 100, false), HasSubstr("ok invalid"));
+}
+
+TEST(ResultTable, ASmallRatioIsNoZeroAndALargeOneIsShort) {
+  const std::string text =
+      ResultTable(std::vector<Record>{Ok(1, "A", "64", 1, 1000), Ok(2, "B", "64", 1, 4),
+                                      Ok(3, "C", "64", 1, 1e300)},
+                  200, false);
+  EXPECT_THAT(text, Not(HasSubstr("0.00 "))) << text;
+  EXPECT_THAT(text, HasSubstr("0.0040")) << text;
+  EXPECT_THAT(text, Not(HasSubstr("0000000000"))) << text;
+}
+
 TEST(ResultTable, NoCellsIsAWord) { EXPECT_EQ(ResultTable({}, 100, false), "no cells\n"); }
 
 // Case 12: any name a driver may give, in a table that still fits.

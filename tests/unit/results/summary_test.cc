@@ -83,6 +83,47 @@ TEST(Summarize, ACellThatNeverLearntItsStackJoinsItsSpec) {
   EXPECT_EQ(rows[0].stack, "libtorch-2.11.0");
 }
 
+// Case 35: a stack keeps its name when its software changes under it.
+TEST(Summarize, ProcessesOfUnlikeSoftwareOrUnitAreNoRepeats) {
+  const auto with = [](int64_t repeat, double throughput, Field field, const std::string& text) {
+    Record record = Ok("a", repeat, throughput);
+    record.SetText(Field::kDriverVersion, "535.54");
+    record.SetText(field, text);
+    return record;
+  };
+  for (const Field field :
+       {Field::kUnit, Field::kDriverVersion, Field::kLibtorchVersion, Field::kCudaVersion,
+        Field::kCudnnVersion, Field::kNcclVersion, Field::kRunnerVersion, Field::kStackDigest}) {
+    const std::string name(InfoOf(field).name);
+    const auto rows = Summarize(std::vector<Record>{
+        with(1, 100, field, "1"), with(2, 102, field, "1"), with(3, 200, field, "2")});
+    ASSERT_EQ(rows.size(), 2u) << name;
+    EXPECT_DOUBLE_EQ(*rows[0].throughput, 101) << name;
+    EXPECT_DOUBLE_EQ(*rows[1].throughput, 200) << name;
+    EXPECT_EQ(rows[0].apart, name + " 1");
+    EXPECT_EQ(rows[1].apart, name + " 2");
+  }
+}
+
+TEST(Summarize, AnotherMethodIsAnotherRowWithoutARatioBetweenThem) {
+  Record newer = Ok("a", 2, 200);
+  Record older = Ok("a", 1, 100);
+  ASSERT_TRUE(older.Set(Field::kMethodVersion, int64_t{1}).ok());
+  ASSERT_TRUE(newer.Set(Field::kMethodVersion, int64_t{2}).ok());
+  const auto rows = Summarize(std::vector<Record>{older, newer});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_TRUE(rows[1].is_base);
+  EXPECT_EQ(rows[1].apart, "method_version 2");
+}
+
+TEST(Summarize, WhatIsNotKnownKeepsNothingApart) {
+  Record known = Ok("a", 1, 100);
+  known.SetText(Field::kDriverVersion, "535.54");
+  const auto rows = Summarize(std::vector<Record>{known, Ok("a", 2, 102), Cell("a", 3, "fail")});
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].apart, "");
+}
+
 // Case 36: what has no figure is missing and drags no mean down.
 TEST(Summarize, WhatFailedIsMissingNotZero) {
   Record failed = Cell("a", 3, "fail");
