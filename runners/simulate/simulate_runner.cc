@@ -113,8 +113,12 @@ void FillSettings(const CellFile& cell, const WorkloadFigures& workload, const S
   fields["libtorch_version"] = "simulated";
   fields["allow_tf32_matmul"] = fields["allow_tf32_cudnn"] = spec.precision == "tf32";
   fields["cudnn_benchmark"] = true;
+  fields["cudnn_benchmark_limit"] = 10;
   fields["deterministic"] = false;
-  fields["reduced_precision_reduction"] = false;
+  fields["reduced_precision_reduction"] = fields["reduced_precision_reduction_bf16"] = false;
+  fields["fp16_accumulation"] = false;
+  fields["attention_backends"] = "math";
+  fields["allocator_settings"] = "default";
   fields["library_load_seconds"] = 0.3;
   fields["device_setup_seconds"] = 0.5;
   fields["gpu_busy_ratio"] = std::min(1.0, model.device_seconds / model.seconds);

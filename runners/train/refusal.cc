@@ -29,13 +29,15 @@ std::optional<RunnerResult> RefusePrecision(const std::string& precision, int co
     }
     return std::nullopt;
   }
-  if (compute_capability < 80 && (precision == "tf32" || precision == "amp-bf16")) {
-    return Unsupported("unsupported_precision", precision +
-                                                    " needs compute capability 8.0; this GPU has " +
-                                                    std::to_string(compute_capability / 10) + "." +
-                                                    std::to_string(compute_capability % 10));
-  }
-  return std::nullopt;
+  const bool needs_ampere = precision == "tf32" || precision == "amp-bf16";
+  const int least = needs_ampere ? 80 : precision == "amp-fp16" ? 53 : 0;
+  if (compute_capability >= least) return std::nullopt;
+  const auto dotted = [](int cc) {
+    return std::to_string(cc / 10) + "." + std::to_string(cc % 10);
+  };
+  return Unsupported("unsupported_precision", precision + " needs compute capability " +
+                                                  dotted(least) + "; this GPU has " +
+                                                  dotted(compute_capability));
 }
 
 std::optional<RunnerResult> Refuse(const CellFile& cell) {

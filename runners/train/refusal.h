@@ -13,7 +13,7 @@ namespace assay::train {
 std::optional<RunnerResult> Refuse(const CellFile& cell);
 
 // The same for what depends on the GPU: its compute capability (major * 10 + minor; 0: a CPU).
-// TF32 and bfloat16 need 8.0.
+// TF32 and bfloat16 need 8.0, float16 5.3.
 std::optional<RunnerResult> RefusePrecision(const std::string& precision, int compute_capability);
 
 }  // namespace assay::train

@@ -51,8 +51,13 @@ void AddMath(const MathSettings& math, json& fields) {
   fields["allow_tf32_matmul"] = math.allow_tf32_matmul;
   fields["allow_tf32_cudnn"] = math.allow_tf32_cudnn;
   fields["cudnn_benchmark"] = math.cudnn_benchmark;
+  fields["cudnn_benchmark_limit"] = math.cudnn_benchmark_limit;
   fields["deterministic"] = math.deterministic;
-  fields["reduced_precision_reduction"] = math.reduced_precision_reduction;
+  fields["reduced_precision_reduction"] = math.reduced_precision_reduction_fp16;
+  fields["reduced_precision_reduction_bf16"] = math.reduced_precision_reduction_bf16;
+  fields["fp16_accumulation"] = math.fp16_accumulation;
+  fields["attention_backends"] = math.attention_backends;
+  fields["allocator_settings"] = math.allocator_settings;
 }
 
 void AddPeaks(const Device& device, json& fields) {
@@ -178,14 +183,10 @@ RunnerResult TrainRunner::Run(const CellFile& cell, RecordWriter& records) {
     const auto start = std::chrono::steady_clock::now();
     device = MakeDevice(cell);
     AddVersions(device->Versions(), fields);
+    fields["context_used_bytes"] = OrNull(device->ContextUsedBytes());
     fields["device_setup_seconds"] =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (std::optional<RunnerResult> refusal =
-            RefusePrecision(cell.spec.precision, device->ComputeCapability())) {
-      result = *refusal;
-    } else {
-      result = RunCell(cell, *FindModel(cell.spec.model), *device, fields, records);
-    }
+    result = RunCell(cell, *FindModel(cell.spec.model), *device, fields, records);
   } catch (...) {
     std::fprintf(stderr, "assay-train: %s\n", TextOfException(std::current_exception()).c_str());
     result = ClassifyException(std::current_exception(), device && device->SawOutOfMemory());
@@ -204,6 +205,7 @@ RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& devi
                      RecordWriter& records) {
   const auto start = std::chrono::steady_clock::now();
   const Spec& spec = cell.spec;
+  if (auto refusal = RefusePrecision(spec.precision, device.ComputeCapability())) return *refusal;
   const Precision precision = *ParsePrecision(spec.precision);
   const bool train = spec.mode == "train";
   AddMath(SetMath(precision), fields);

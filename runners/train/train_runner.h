@@ -30,7 +30,8 @@ class TrainRunner final : public Runner {
   RunnerResult Run(const CellFile& cell, RecordWriter& records) override;
 };
 
-// Everything after the checks: builds `entry`'s model on `device`, measures, and writes what is
+// Everything after the checks of the cell file alone: refuses a precision that `device` lacks, else
+// builds `entry`'s model on `device`, measures, and writes what is
 // known into `fields` as soon as it is, so that a cell that fails later keeps it. Returns the
 // outcome without fields. Throws what LibTorch throws.
 RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& device,

@@ -64,6 +64,16 @@ TEST_F(GpuTrain, AllocatedIsAtMostReserved) {  // case 3
   EXPECT_LE(allocated, result.fields["reserved_peak_bytes"].get<int64_t>());
 }
 
+TEST_F(GpuTrain, ContextIsThereBeforeTheFirstTensor) {
+  const RunnerResult result = Run(Cell("amp-fp16", 16));
+  ASSERT_EQ(result.outcome, "ok") << result.message;
+  // A bare context, or one in which a test before has been: never nothing, never more than there
+  // is.
+  EXPECT_GT(result.fields["context_used_bytes"].get<int64_t>(), int64_t{50} << 20);
+  EXPECT_LT(result.fields["context_used_bytes"].get<int64_t>(),
+            MakeCudaDevice("", 0)->MemoryBytes());
+}
+
 TEST_F(GpuTrain, BatchThatDoesNotFitIsMemLimit) {  // case 1
   CellFile cell = Cell("fp32", 1000000);
   cell.spec.image = "224x224";

@@ -138,6 +138,8 @@ class CudaDevice final : public Device {
   explicit CudaDevice(int ordinal) : device_(c10::kCUDA, static_cast<c10::DeviceIndex>(ordinal)) {
     at::globalContext().lazyInitDevice(c10::kCUDA);
     c10::cuda::set_device(device_.index());
+    C10_CUDA_CHECK(cudaFree(nullptr));  // the context itself, which nothing has needed yet
+    context_used_bytes_ = Memory().used_bytes;
     counts_ = at::zeros({3}, at::TensorOptions(at::kLong).device(device_));
     start_ = std::make_unique<Event>();
     for (std::unique_ptr<Event>& event : ring_) event = std::make_unique<Event>();
@@ -145,11 +147,15 @@ class CudaDevice final : public Device {
 
   c10::Device torch() const override { return device_; }
 
-  int64_t MemoryBytes() const override {
+  int64_t MemoryBytes() const override { return Memory().capacity_bytes; }
+
+  DeviceMemory Memory() const override {
     size_t free = 0, total = 0;
     C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-    return static_cast<int64_t>(total);
+    return {static_cast<int64_t>(total - free), static_cast<int64_t>(total)};
   }
+
+  std::optional<int64_t> ContextUsedBytes() const override { return context_used_bytes_; }
 
   MemoryPeaks Peaks() const override {
     const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device_.index());
@@ -226,6 +232,7 @@ class CudaDevice final : public Device {
   Event& EndOf(int64_t step) { return *ring_[step % ring_.size()]; }
 
   const c10::Device device_;
+  int64_t context_used_bytes_ = 0;
   at::Tensor counts_;  // int64 {steps, skipped, non_finite}
   std::unique_ptr<Event> start_;
   std::array<std::unique_ptr<Event>, kMostPending + 2> ring_;

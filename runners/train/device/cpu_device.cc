@@ -1,3 +1,4 @@
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,12 +14,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of the machine, or of the control group where that is less.
+// Of the machine, or of the control group or this process's limits where that is less.
 int64_t HostMemoryBytes() {
   int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   std::ifstream limit("/sys/fs/cgroup/memory.max");
   int64_t limit_bytes = 0;
   if (limit >> limit_bytes && limit_bytes > 0) bytes = std::min(bytes, limit_bytes);
+  for (const auto resource : {RLIMIT_DATA, RLIMIT_AS}) {
+    rlimit own{};
+    if (getrlimit(resource, &own) == 0 && own.rlim_cur < static_cast<rlim_t>(bytes)) {
+      bytes = static_cast<int64_t>(own.rlim_cur);
+    }
+  }
   return bytes;
 }
 
@@ -28,6 +35,12 @@ class CpuDevice final : public Device {
   c10::Device torch() const override { return c10::kCPU; }
   int64_t MemoryBytes() const override { return HostMemoryBytes(); }
   MemoryPeaks Peaks() const override { return {}; }
+  DeviceMemory Memory() const override {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return {int64_t{usage.ru_maxrss} * 1024, HostMemoryBytes()};
+  }
+  std::optional<int64_t> ContextUsedBytes() const override { return std::nullopt; }
   StackVersions Versions() const override { return {}; }
   int ComputeCapability() const override { return 0; }
   bool SawOutOfMemory() const override { return false; }

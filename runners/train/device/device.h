@@ -24,6 +24,12 @@ struct MemoryPeaks {
   std::optional<int64_t> reserved_bytes;
 };
 
+// Of the device as a whole, with what others and the driver hold; of the process on a CPU.
+struct DeviceMemory {
+  int64_t used_bytes = 0;
+  int64_t capacity_bytes = 0;
+};
+
 // Counted on the device, behind the work of each step, so that a step that was claimed but not done
 // shows.
 struct StepCounts {
@@ -55,6 +61,10 @@ class Device {
   virtual c10::Device torch() const = 0;
   virtual int64_t MemoryBytes() const = 0;
   virtual MemoryPeaks Peaks() const = 0;
+  // Now; on a CPU the peak of this process and what it may have.
+  virtual DeviceMemory Memory() const = 0;
+  // Used on the device, by anyone, when the context was there and no tensor yet; nullopt on a CPU.
+  virtual std::optional<int64_t> ContextUsedBytes() const = 0;
   virtual StackVersions Versions() const = 0;
   // Compute capability as major * 10 + minor; 0 on a CPU.
   virtual int ComputeCapability() const = 0;

@@ -3,7 +3,60 @@
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 
+#include <cstdlib>
+#include <type_traits>
+#include <utility>
+
 namespace assay::train {
+namespace {
+
+// A bool up to LibTorch 2.8; later one of three, of which the first allows it.
+template <typename Option>
+bool Allows(Option option) {
+  if constexpr (std::is_same_v<Option, bool>) {
+    return option;
+  } else {
+    return option == Option::AllowReducedPrecisionWithSplitK;
+  }
+}
+
+std::string AttentionBackends(const at::Context& context) {
+  std::string names;
+  for (const auto& [name, allowed] : {std::pair{"flash", context.userEnabledFlashSDP()},
+                                      {"mem_efficient", context.userEnabledMemEfficientSDP()},
+                                      {"cudnn", context.userEnabledCuDNNSDP()},
+                                      {"math", context.userEnabledMathSDP()}}) {
+    if (allowed) names += (names.empty() ? "" : ",") + std::string(name);
+  }
+  return names;
+}
+
+// LibTorch reads them when it is loaded and has no way to ask that all its versions share.
+std::string AllocatorSettings() {
+  std::string settings;
+  for (const char* name :
+       {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == 0) continue;
+    settings += (settings.empty() ? "" : " ") + std::string(name) + "=" + value;
+  }
+  return settings.empty() ? "default" : settings;
+}
+
+MathSettings ReadMath(const at::Context& context) {
+  return {.allow_tf32_matmul = context.allowTF32CuBLAS(),
+          .allow_tf32_cudnn = context.allowTF32CuDNN(),
+          .cudnn_benchmark = context.benchmarkCuDNN(),
+          .cudnn_benchmark_limit = context.benchmarkLimitCuDNN(),
+          .deterministic = context.deterministicAlgorithms() || context.deterministicCuDNN(),
+          .reduced_precision_reduction_fp16 = Allows(context.allowFP16ReductionCuBLAS()),
+          .reduced_precision_reduction_bf16 = Allows(context.allowBF16ReductionCuBLAS()),
+          .fp16_accumulation = context.allowFP16AccumulationCuBLAS(),
+          .attention_backends = AttentionBackends(context),
+          .allocator_settings = AllocatorSettings()};
+}
+
+}  // namespace
 
 const std::vector<std::string>& PrecisionNames() {
   static const std::vector<std::string> names = {"fp32", "tf32", "amp-fp16", "amp-bf16"};
@@ -19,6 +72,7 @@ std::optional<Precision> ParsePrecision(const std::string& name) {
 }
 
 MathSettings SetMath(Precision precision) {
+  unsetenv("NVIDIA_TF32_OVERRIDE");
   at::Context& context = at::globalContext();
   const bool tf32 = precision == Precision::kTf32;
   const bool amp = precision == Precision::kAmpFp16 || precision == Precision::kAmpBf16;
@@ -31,11 +85,12 @@ MathSettings SetMath(Precision precision) {
   context.setBenchmarkLimitCuDNN(10);
   context.setDeterministicCuDNN(false);
   context.setDeterministicAlgorithms(false, false);
-  return {.allow_tf32_matmul = context.allowTF32CuBLAS(),
-          .allow_tf32_cudnn = context.allowTF32CuDNN(),
-          .cudnn_benchmark = context.benchmarkCuDNN(),
-          .deterministic = context.deterministicAlgorithms() || context.deterministicCuDNN(),
-          .reduced_precision_reduction = amp};
+  context.setSDPUseFlash(true);
+  context.setSDPUseMemEfficient(true);
+  context.setSDPUseCuDNN(true);
+  context.setSDPUseMath(true);
+  context.setAllowFP16BF16ReductionMathSDP(false);
+  return ReadMath(context);
 }
 
 AutocastScope::AutocastScope(Precision precision, c10::DeviceType device)

@@ -6,7 +6,8 @@
 // amp-*     autocast with float16 or bfloat16; TF32 off for what stays in fp32; reduced-precision
 //           reductions on, as is LibTorch's default
 // Always: cuDNN's algorithm search on with its limit of 10 plans, fp16 accumulation off,
-// deterministic algorithms not asked for.
+// deterministic algorithms not asked for, every backend of attention allowed but reductions in
+// reduced precision in its plain one.
 //
 // Thread rule: the settings are the process's; set once, before the first tensor operation.
 #ifndef ASSAY_RUNNERS_TRAIN_PRECISION_PRECISION_H_
@@ -14,6 +15,7 @@
 
 #include <c10/core/DeviceType.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,10 +32,16 @@ struct MathSettings {
   bool allow_tf32_matmul = false;
   bool allow_tf32_cudnn = false;
   bool cudnn_benchmark = false;
+  int64_t cudnn_benchmark_limit = 0;
   bool deterministic = false;
-  bool reduced_precision_reduction = false;
+  bool reduced_precision_reduction_fp16 = false;
+  bool reduced_precision_reduction_bf16 = false;
+  bool fp16_accumulation = false;
+  std::string attention_backends;  // those allowed, joined by ','
+  std::string allocator_settings;  // of the environment; "default" where it has none
 };
 
+// Also takes NVIDIA_TF32_OVERRIDE out of the environment, which would overrule it all unseen.
 MathSettings SetMath(Precision precision);
 
 // Autocast for the life of the object, with its weight cache cleared at the end, as

@@ -18,8 +18,10 @@ class QueueingDevice : public Device {
   c10::Device torch() const override { return c10::kCPU; }
   int64_t MemoryBytes() const override { return int64_t{1} << 30; }
   MemoryPeaks Peaks() const override { return {}; }
+  DeviceMemory Memory() const override { return {0, MemoryBytes()}; }
+  std::optional<int64_t> ContextUsedBytes() const override { return std::nullopt; }
   StackVersions Versions() const override { return {}; }
-  int ComputeCapability() const override { return 90; }
+  int ComputeCapability() const override { return compute_capability; }
   bool SawOutOfMemory() const override { return false; }
   void Synchronize() override {}
   void BeginWindow() override { ended_ = taken_ = counted_ = 0; }
@@ -54,6 +56,7 @@ class QueueingDevice : public Device {
 
   int64_t most_pending = 0;
   int recordings = 0;
+  int compute_capability = 90;
   bool prepared = false;
 
  private:

@@ -10,8 +10,8 @@
 namespace assay::train {
 namespace {
 
-// Time passes only where the device is waited for: 1/32 s for each step that was queued and, as on a
-// device that was busy, four times as long for the first ones.
+// Time passes only where the device is waited for: 1/32 s for each step that was queued and, as on
+// a device that was busy, four times as long for the first ones.
 constexpr double kRequest = 1.0 / 32;
 
 class SlowDevice final : public QueueingDevice {

@@ -85,6 +85,9 @@ TEST(RefusePrecision, Tf32AndBfloat16NeedAmpere) {           // cases 30 and 32
   EXPECT_TRUE(RefusePrecision("tf32", 75).has_value());      // RTX 2080 Ti
   EXPECT_TRUE(RefusePrecision("amp-bf16", 70).has_value());  // V100
   EXPECT_FALSE(RefusePrecision("amp-fp16", 61).has_value());
+  EXPECT_FALSE(RefusePrecision("amp-fp16", 53).has_value());
+  EXPECT_TRUE(RefusePrecision("amp-fp16", 52).has_value());
+  EXPECT_FALSE(RefusePrecision("fp32", 37).has_value());
   EXPECT_FALSE(RefusePrecision("tf32", 80).has_value());
   EXPECT_FALSE(RefusePrecision("amp-bf16", 90).has_value());
 }

@@ -138,6 +138,42 @@ TEST(SetMath, Fp32HasTf32OffInBothAndTf32On) {  // case 30
   EXPECT_FALSE(SetMath(Precision::kAmpFp16).allow_tf32_cudnn);
 }
 
+TEST(SetMath, ReadsBackWhatEachPrecisionSets) {
+  const MathSettings fp32 = SetMath(Precision::kFp32);
+  EXPECT_FALSE(fp32.reduced_precision_reduction_fp16);
+  EXPECT_FALSE(fp32.reduced_precision_reduction_bf16);
+  const MathSettings amp = SetMath(Precision::kAmpBf16);
+  EXPECT_TRUE(amp.reduced_precision_reduction_fp16);
+  EXPECT_TRUE(amp.reduced_precision_reduction_bf16);
+  for (const MathSettings& math : {fp32, amp}) {
+    EXPECT_TRUE(math.cudnn_benchmark);
+    EXPECT_EQ(math.cudnn_benchmark_limit, 10);
+    EXPECT_FALSE(math.deterministic);
+    EXPECT_FALSE(math.fp16_accumulation);
+    EXPECT_EQ(math.attention_backends, "flash,mem_efficient,cudnn,math");
+  }
+}
+
+TEST(SetMath, IsNotOverruledFromOutside) {
+  at::globalContext().setAllowFP16AccumulationCuBLAS(true);
+  at::globalContext().setSDPUseFlash(false);
+  at::globalContext().setDeterministicAlgorithms(true, false);
+  setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
+  const MathSettings math = SetMath(Precision::kTf32);
+  EXPECT_FALSE(math.fp16_accumulation);
+  EXPECT_EQ(math.attention_backends, "flash,mem_efficient,cudnn,math");
+  EXPECT_FALSE(math.deterministic);
+  EXPECT_EQ(getenv("NVIDIA_TF32_OVERRIDE"), nullptr);
+}
+
+TEST(SetMath, NamesTheAllocatorsSettings) {
+  EXPECT_EQ(SetMath(Precision::kFp32).allocator_settings, "default");
+  setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", 1);
+  EXPECT_EQ(SetMath(Precision::kFp32).allocator_settings,
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+  unsetenv("PYTORCH_CUDA_ALLOC_CONF");
+}
+
 TEST(SyntheticData, KeepsEightBatchesOrWhatAQuarterOfMemoryHolds) {
   EXPECT_EQ(BatchesThatFit(100, 100000), 8);
   EXPECT_EQ(BatchesThatFit(100, 1200), 3);
@@ -155,6 +191,24 @@ TEST(RunCell, MeasuresAndCountsItsSteps) {
                    fields["samples"].get<double>() / fields["seconds"].get<double>());
   EXPECT_EQ(fields["unit"], "img/s");
   EXPECT_TRUE(fields["allocated_peak_bytes"].is_null());
+}
+
+// Cases 30 and 32, with a device that says what a V100 says.
+TEST(RunCell, PrecisionThatTheDeviceLacksIsUnsupportedAndNothingRuns) {
+  RecordWriter records(open("/dev/null", O_WRONLY | O_CLOEXEC), true);
+  QueueingDevice device(0.01);
+  device.compute_capability = 70;
+  for (const char* precision : {"tf32", "amp-bf16"}) {
+    CellFile cell = TinyCell();
+    cell.spec.precision = precision;
+    nlohmann::json fields = nlohmann::json::object();
+    const RunnerResult result = RunCell(cell, Entry(MakeTiny), device, fields, records);
+    EXPECT_EQ(result.outcome, "unsupported") << precision;
+    EXPECT_EQ(result.reason, "unsupported_precision") << precision;
+    EXPECT_NE(result.message.find("this GPU has 7.0"), std::string::npos) << result.message;
+    EXPECT_EQ(device.Counts().steps, 0);
+    EXPECT_TRUE(fields.empty());
+  }
 }
 
 TEST(RunCell, InferenceHasNoLoss) {
