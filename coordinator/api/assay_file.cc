@@ -226,7 +226,8 @@ absl::Status AssayFileReader::TakeHeader(std::string_view line) {
   any_ = inside_ = true;
   run_seen_ = false;
   specs_.clear();
-  cells_ = attempts_ = 0;
+  counted_.clear();
+  attempts_ = 0;
   hash_->Add(line);
   return absl::OkStatus();
 }
@@ -253,27 +254,50 @@ absl::Status AssayFileReader::TakeRow(const std::string& kind, const std::string
     rows_.specs.push_back({run_, std::move(spec)});
     return absl::OkStatus();
   }
-  if (kind == "cell") {
-    ASSAY_ASSIGN_OR_RETURN(CellRow cell, CellFromJson(row));
-    if (cell.run != run_) return other_run();
-    if (cell.cell == 0 || !specs_.contains(cell.spec_index)) {
-      return absl::InvalidArgumentError("a cell of no spec");
-    }
-    ++cells_;
-    rows_.cells.push_back(std::move(cell));
-    return absl::OkStatus();
-  }
-  if (kind == "attempt") {
-    ASSAY_ASSIGN_OR_RETURN(AttemptRow attempt, AttemptFromJson(row));
-    if (attempt.run != run_) return other_run();
-    if (!IsUlid(attempt.id) || attempt.state != AttemptState::kEnded) {
-      return absl::InvalidArgumentError("an attempt without an id or an end");
-    }
-    ++attempts_;
-    rows_.attempts.push_back(std::move(attempt));
-    return absl::OkStatus();
-  }
+  if (kind == "cell") return TakeCell(row);
+  if (kind == "attempt") return TakeAttempt(row);
   return absl::InvalidArgumentError("a kind of row that this version does not know");
+}
+
+absl::Status AssayFileReader::TakeCell(const std::string& row) {
+  ASSAY_ASSIGN_OR_RETURN(CellRow cell, CellFromJson(row));
+  if (cell.run != run_) return absl::InvalidArgumentError("a row of another run");
+  if (cell.cell == 0 || cell.repeat == 0 || !specs_.contains(cell.spec_index)) {
+    return absl::InvalidArgumentError("a cell of no spec");
+  }
+  const Counted counted = {cell.counted_attempt, cell.outcome, cell.counted_attempt.empty()};
+  if (counted.found && cell.outcome == Outcome::kOk) {
+    return absl::InvalidArgumentError("a cell that is ok by no attempt");
+  }
+  if (!counted_.try_emplace(cell.cell, counted).second) {
+    return absl::InvalidArgumentError("a cell twice");
+  }
+  rows_.cells.push_back(std::move(cell));
+  return absl::OkStatus();
+}
+
+// The figures of a cell are those of its counted attempt: that must be one of this cell, and have
+// come to the same. Which one counts, the cell says.
+absl::Status AssayFileReader::TakeAttempt(const std::string& row) {
+  ASSAY_ASSIGN_OR_RETURN(AttemptRow attempt, AttemptFromJson(row));
+  if (attempt.run != run_) return absl::InvalidArgumentError("a row of another run");
+  if (!IsUlid(attempt.id) || attempt.state != AttemptState::kEnded) {
+    return absl::InvalidArgumentError("an attempt without an id or an end");
+  }
+  const auto cell = counted_.find(attempt.cell);
+  if (cell == counted_.end()) return absl::InvalidArgumentError("an attempt of no cell");
+  Counted& counted = cell->second;
+  attempt.counted = attempt.id == counted.attempt;
+  if (attempt.counted) {
+    if (attempt.late || attempt.outcome != counted.outcome) {
+      return absl::InvalidArgumentError(fmt::format(
+          "the attempt that counts for cell {} did not come to what the cell says", attempt.cell));
+    }
+    counted.found = true;
+  }
+  ++attempts_;
+  rows_.attempts.push_back(std::move(attempt));
+  return absl::OkStatus();
 }
 
 absl::Status AssayFileReader::TakeEnd(std::string_view line, const std::string& sha256) {
@@ -281,9 +305,14 @@ absl::Status AssayFileReader::TakeEnd(std::string_view line, const std::string& 
   if (TextOf(json, "sha256") != sha256) {
     return absl::InvalidArgumentError("the check sum is not that of the lines before it");
   }
-  if (!run_seen_ || CountOf(json, "specs") != specs_.size() || CountOf(json, "cells") != cells_ ||
-      CountOf(json, "attempts") != attempts_) {
+  if (!run_seen_ || CountOf(json, "specs") != specs_.size() ||
+      CountOf(json, "cells") != counted_.size() || CountOf(json, "attempts") != attempts_) {
     return absl::InvalidArgumentError("the counts are not those of the lines before it");
+  }
+  for (const auto& [cell, counted] : counted_) {
+    if (counted.found) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("the attempt that counts for cell {} is missing", cell));
   }
   inside_ = false;
   return absl::OkStatus();

@@ -13,7 +13,9 @@
 #define ASSAY_COORDINATOR_API_ASSAY_FILE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -73,7 +75,16 @@ class AssayFileReader {
   absl::Status TakeLine(std::string_view line);
   absl::Status TakeHeader(std::string_view line);
   absl::Status TakeRow(const std::string& kind, const std::string& row);
+  absl::Status TakeCell(const std::string& row);
+  absl::Status TakeAttempt(const std::string& row);
   absl::Status TakeEnd(std::string_view line, const std::string& sha256);
+
+  // What a cell says of the attempt that counts, and whether that was found.
+  struct Counted {
+    std::string attempt;  // empty where none is needed
+    std::optional<Outcome> outcome;
+    bool found = false;
+  };
 
   Batch::Import rows_;
   std::unique_ptr<RunningHash> hash_;
@@ -86,7 +97,8 @@ class AssayFileReader {
   std::string run_;  // of the file being read
   bool run_seen_ = false;
   std::set<uint32_t> specs_;
-  uint64_t cells_ = 0, attempts_ = 0;
+  std::map<uint64_t, Counted> counted_;  // by cell
+  uint64_t attempts_ = 0;
 };
 
 }  // namespace assay

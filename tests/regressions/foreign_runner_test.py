@@ -115,6 +115,63 @@ stop: {confidence: 0.01, min_seconds: 0.05, max_seconds: 0.2}
             u.assay("merge", good, check=0)
 
 
+    def test_a_cell_must_be_what_its_counted_attempt_came_to(self):
+        # A failed attempt gave a figure to a cell that was said to be ok.
+        def rows_of(rows, kind):
+            return [row["row"] for row in rows if row.get("kind") == kind]
+
+        def twice(rows, kind, **other):
+            place = next(i for i, row in enumerate(rows) if row.get("kind") == kind)
+            rows.insert(place + 1, copy.deepcopy(rows[place]))
+            rows[place + 1]["row"].update(other)
+
+        cases = {
+            "failed attempt": lambda rows: rows_of(rows, "attempt")[0].update(
+                outcome="fail", reason="crash"),
+            "failed cell": lambda rows: rows_of(rows, "cell")[0].update(outcome="fail", reason="crash"),
+            "open cell": lambda rows: rows_of(rows, "cell")[0].update(outcome=None),
+            "late attempt": lambda rows: rows_of(rows, "attempt")[0].update(late=True),
+            "attempt of no cell": lambda rows: rows_of(rows, "attempt")[0].update(cell=99),
+            "attempt of another cell": lambda rows: rows_of(rows, "attempt")[0].update(cell=2),
+            "attempt that is not here": lambda rows: rows.pop(
+                next(i for i, row in enumerate(rows) if row.get("kind") == "attempt")),
+            "ok by nothing": lambda rows: rows_of(rows, "cell")[0].update(counted_attempt=""),
+            "cell twice": lambda rows: twice(rows, "cell"),
+            "repeat 0": lambda rows: rows_of(rows, "cell")[0].update(repeat=0),
+        }
+        with Local(BIN, devices=FIXTURES / "nvml" / "rtx3090.json") as t, Local(BIN) as u:
+            t.assay("run", t.matrix("""
+axes: {model: resnet50, precision: amp-fp16, batch: [32, 64]}
+repeat: 1
+stop: {confidence: 0.01, min_seconds: 0.05, max_seconds: 0.2}
+"""), "--quiet", check=0)
+            good, bad = t.dir / "good.assay", t.dir / "bad.assay"
+            t.assay("export", "last", "-o", good, check=0)
+            rows = [json.loads(line) for line in good.read_text().splitlines()]
+
+            def write(changed):
+                for kind in ("spec", "cell", "attempt"):
+                    changed[-1][kind + "s"] = len(rows_of(changed, kind))
+                body = "".join(json.dumps(row) + "\n" for row in changed[:-1])
+                changed[-1]["sha256"] = hashlib.sha256(body.encode()).hexdigest()
+                bad.write_text(body + json.dumps(changed[-1]) + "\n")
+
+            for name, change in cases.items():
+                with self.subTest(name):
+                    changed = copy.deepcopy(rows)
+                    change(changed)
+                    write(changed)
+                    done = u.assay("merge", bad, check=2)
+                    self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            # A second attempt that claims to count is one that does not.
+            changed = copy.deepcopy(rows)
+            twice(changed, "attempt", id="01ARZ3NDEKTSV4RRFFQ69G5FAV", number=2)
+            write(changed)
+            u.assay("merge", bad, check=0)
+            self.assertIn("not counted", u.assay("show", "last", "1", check=0).stdout)
+            u.assay("merge", good, check=0)
+
+
 class Pipes(unittest.TestCase):
     def test_a_pipe_where_a_file_belongs_makes_nobody_wait(self):
         with Local(BIN, devices="cpu") as t:
