@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
+#include "common/results/reason_codes.h"
 #include "common/runner_protocol/failure_message.h"
 #include "common/runner_protocol/records.h"
 #include "common/text/utf8.h"
@@ -18,31 +18,7 @@ constexpr size_t kMostDroppedNames = 8;
 constexpr size_t kMostTextBytes = 200;
 constexpr size_t kMostUuidBytes = 64;
 
-constexpr std::array kReasons = {reason::kOutOfMemory,      reason::kCrash,
-                                 reason::kBadOutput,        reason::kNonFiniteLoss,
-                                 reason::kEccError,         reason::kShmTooSmall,
-                                 reason::kStartFailed,      reason::kJoinTimeout,
-                                 reason::kGpuGone,          reason::kRunnerError,
-                                 reason::kCellLimit,        reason::kNoProgress,
-                                 reason::kAgentLost,        reason::kUserCancelled,
-                                 reason::kUnknownModel,     reason::kUnsupportedPrecision,
-                                 reason::kUnsupportedLane,  reason::kUnsupportedMode,
-                                 reason::kUnsupportedArch,  reason::kDriverTooOld,
-                                 reason::kStackMissing,     reason::kTooFewGpus,
-                                 reason::kUnsupportedValue, reason::kMigWorldSize};
-
-std::string_view KnownReason(std::string_view text, std::string_view otherwise) {
-  const auto found = std::find(kReasons.begin(), kReasons.end(), text);
-  return found == kReasons.end() ? otherwise : *found;
-}
-
 std::string Sentence(std::string_view text) { return ScrubForTerminal(ShortMessage(text)); }
-
-std::string_view DefaultReason(Outcome outcome) {
-  if (outcome == Outcome::kMemLimit) return reason::kOutOfMemory;
-  if (outcome == Outcome::kUnsupported) return reason::kUnsupportedValue;
-  return reason::kRunnerError;
-}
 
 bool CanBe(Field field, const record::FieldValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) {

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/results/reason_codes.h"
+#include "common/runner_protocol/failure_message.h"
+#include "common/text/utf8.h"
+
 namespace assay {
 namespace {
 
@@ -197,12 +201,17 @@ void Decide(const std::vector<MemberRow>& members, const Ranks& ranks,
                                  Place(members, static_cast<size_t>(missing)));
     return;
   }
+  // An agent of another version or worse may say anything: a reason is a code, and there is always
+  // a sentence of a length that people read.
   result.outcome = worst->outcome;
-  result.reason = worst->reason;
-  result.message = worst->message;
-  if (result.reason.empty()) result.reason = reason::kRunnerError;
+  result.reason = KnownReason(worst->reason, DefaultReason(worst->outcome));
+  result.message = ScrubForTerminal(ShortMessage(worst->message));
+  if (result.message.empty()) {
+    result.message = fmt::format("the agent of {} said {} without a message",
+                                 members[worst->rank].node, OutcomeName(worst->outcome));
+  }
   if (members.size() > 1) {
-    result.message = fmt::format("{}: {}", Place(members, worst->rank), worst->message);
+    result.message = fmt::format("{}: {}", Place(members, worst->rank), result.message);
   }
 }
 

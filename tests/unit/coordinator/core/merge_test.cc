@@ -56,6 +56,24 @@ TEST(Merge, MissingRankIsNoResultAndNeverASlowOne) {
   EXPECT_FALSE(merged.record.Has(Field::kThroughput));
 }
 
+TEST(Merge, ReasonIsACodeAndThereIsAlwaysASentence) {
+  const std::vector<MemberRow> one = {{"n1", "GPU-a", 0}};
+  auto odd = ReportOf("n1", 0, Outcome::kFail, "../../x\n\x1B");
+  odd.ranks[0].message = "a\x1B[31mb" + std::string(100'000, 'm');
+  MergedResult merged = MergeReports(one, {&odd}, std::nullopt);
+  EXPECT_EQ(merged.reason, reason::kRunnerError);
+  EXPECT_EQ(merged.message.find('\x1B'), std::string::npos);
+  EXPECT_LT(merged.message.size(), 5000u);
+  for (const Outcome outcome : {Outcome::kFail, Outcome::kMemLimit, Outcome::kUnsupported,
+                                Outcome::kHung, Outcome::kTimeout, Outcome::kLost}) {
+    auto mute = ReportOf("n1", 0, outcome);
+    mute.ranks[0].message.clear();
+    merged = MergeReports(one, {&mute}, std::nullopt);
+    EXPECT_FALSE(merged.reason.empty());
+    EXPECT_THAT(merged.message, HasSubstr("n1"));
+  }
+}
+
 TEST(Merge, OutOfMemoryOfAnyRankDecidesOverCrashAndOverTheCoordinator) {
   auto a = ReportOf("n1", 0, Outcome::kFail, reason::kCrash);
   auto b = ReportOf("n2", 1, Outcome::kMemLimit, reason::kOutOfMemory);
