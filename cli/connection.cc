@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "cli/exit_codes.h"
 #include "cli/grpc_control.h"
 #include "common/net/state_dir.h"
 #include "common/net/state_files.h"
@@ -37,9 +38,11 @@ std::optional<int> Reap(pid_t pid) {
   return status;
 }
 
-std::string EndText(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {}", WTERMSIG(status));
-  return fmt::format("ended with exit code {}", WEXITSTATUS(status));
+// "ended" of one whose end another command saw.
+std::string EndText(const std::optional<int>& status) {
+  if (!status) return "ended";
+  if (WIFSIGNALED(*status)) return fmt::format("was ended by signal {}", WTERMSIG(*status));
+  return fmt::format("ended with exit code {}", WEXITSTATUS(*status));
 }
 
 std::string WithLog(std::string sentence, const std::string& state_dir, int64_t offset) {
@@ -53,6 +56,28 @@ std::string WithLog(std::string sentence, const std::string& state_dir, int64_t 
   const std::string tail = LogTail(state_dir, offset);
   if (tail.empty()) return sentence + fmt::format("; its log is {}/coordinator.log", state_dir);
   return sentence + fmt::format("; the end of {}/coordinator.log:\n{}", state_dir, tail);
+}
+
+// Why a coordinator left with the exit code for what is wrong with its files: its last sentence.
+std::string LastSentence(const std::string& state_dir, int64_t offset) {
+  constexpr std::string_view kName = "assay-coordinator: ";
+  const std::string tail = LogTail(state_dir, offset);
+  const size_t at = tail.rfind(kName);
+  if (at == std::string::npos || (at > 0 && tail[at - 1] != '\n')) return "";
+  return tail.substr(at + kName.size());
+}
+
+// Of a coordinator that was started and left. FailedPrecondition for what the user has to mend,
+// Unavailable with the end of the log for all else.
+absl::Status CouldNotStart(const std::string& state_dir, const std::optional<int>& end,
+                           int64_t log_offset) {
+  if (end && WIFEXITED(*end) && WEXITSTATUS(*end) == kExitBadInput) {
+    const std::string sentence = LastSentence(state_dir, log_offset);
+    if (!sentence.empty()) return absl::FailedPreconditionError(sentence);
+  }
+  return absl::UnavailableError(WithLog(
+      fmt::format("the coordinator of {} could not be started: it {}", state_dir, EndText(end)),
+      state_dir, log_offset));
 }
 
 }  // namespace
@@ -115,21 +140,11 @@ absl::StatusOr<std::unique_ptr<Control>> Connection::ConnectLocal() {
         if (auto found = Open("unix:" + *socket); found.ok()) return found;
       }
     }
-    std::string end_text;
-    if (started) {
-      if (const auto status = Reap(started->pid)) {
-        end_text = EndText(*status);
-        started.reset();
-      }
-    }
+    std::optional<int> end;
+    if (started && (end = Reap(started->pid))) started.reset();
     if (!started && !StateLock::IsHeld(options_.state_dir)) {
-      if (starts == kMostStarts) {
-        // One that ended between the first look and this one may have answered another command.
-        return absl::UnavailableError(
-            WithLog(fmt::format("the coordinator of {} could not be started: it {}",
-                                options_.state_dir, end_text.empty() ? "ended" : end_text),
-                    options_.state_dir, log_offset));
-      }
+      // One that ended between the first look and this one may have answered another command.
+      if (starts == kMostStarts) return CouldNotStart(options_.state_dir, end, log_offset);
       ASSAY_RETURN_IF_ERROR(CheckStateFiles(options_.state_dir));
       ASSAY_ASSIGN_OR_RETURN(started, ports_.start(options_.state_dir));
       log_offset = started->log_offset;

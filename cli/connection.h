@@ -60,7 +60,8 @@ class Connection {
       : options_(std::move(options)), ports_(std::move(ports)) {}
 
   // A control whose coordinator has just answered GetInfo. Unavailable with one sentence and the
-  // end of the log where there is none and none could be started; Cancelled after a Ctrl-C.
+  // end of the log where there is none and none could be started; FailedPrecondition with the
+  // sentence of one that refuses the files of the state directory; Cancelled after a Ctrl-C.
   absl::StatusOr<std::unique_ptr<Control>> Connect();
   // A Ctrl-C was taken: it no longer ends Connect(), which waits no longer than `start_limit` for a
   // coordinator that starts.

@@ -1,7 +1,8 @@
 // assay-coordinator: binds cells, schedules them, stores what comes back, serves users and agents.
 //
-// Exit codes: 0 asked to leave or idle; 1 the store failed; 2 could not start (one sentence says
-// why).
+// Exit codes: 0 asked to leave or idle; 1 the store failed; 2 could not start, and will not before
+// a person mends options, files or address; 3 could not start now (full disk, no descriptor or
+// memory left). One sentence says why, the last line on standard error.
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -41,6 +42,7 @@ namespace {
 constexpr int kExitOk = 0;
 constexpr int kExitStoreFailed = 1;
 constexpr int kExitCannotStart = 2;
+constexpr int kExitNotNow = 3;
 
 using Seconds = std::chrono::duration<double>;
 
@@ -246,6 +248,18 @@ absl::StatusOr<int> Run(const CoordinatorOptions& options) {
   return code;
 }
 
+int ExitCodeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+      return kExitNotNow;
+    default:
+      return kExitCannotStart;
+  }
+}
+
 int Main(int argc, const char* const* argv) {
   const absl::StatusOr<CoordinatorOptions> options = ParseCoordinatorOptions(argc, argv);
   absl::Status status = options.status();
@@ -260,7 +274,7 @@ int Main(int argc, const char* const* argv) {
     status = code.status();
   }
   Say(Message(status));
-  return kExitCannotStart;
+  return ExitCodeOf(status);
 }
 
 }  // namespace

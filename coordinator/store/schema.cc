@@ -82,7 +82,7 @@ const char* ColumnType(FieldType type) {
   return "TEXT";
 }
 
-// The version of the file; 0 for an empty one.
+// The version of the file; 0 for an empty one, else from 1.
 absl::StatusOr<int64_t> VersionOf(SqliteDatabase& database) {
   ASSAY_ASSIGN_OR_RETURN(
       const std::optional<int64_t> tables,
@@ -92,11 +92,18 @@ absl::StatusOr<int64_t> VersionOf(SqliteDatabase& database) {
                          database.QueryInteger("SELECT count(*) FROM sqlite_master WHERE "
                                                "type='table' AND name='schema_version'"));
   if (ours.value_or(0) == 0) {
-    return absl::FailedPreconditionError("the file holds tables that are not Assay's");
+    return absl::FailedPreconditionError(
+        "the file holds tables that are not Assay's; move it away, or give another folder with "
+        "--state");
   }
   ASSAY_ASSIGN_OR_RETURN(const std::optional<int64_t> version,
                          database.QueryInteger("SELECT version FROM schema_version"));
-  return version.value_or(0);
+  if (version.value_or(0) < 1) {
+    return absl::DataLossError(
+        "the file does not say of which version its tables are; move the file away to begin "
+        "afresh, and merge exported runs back in");
+  }
+  return *version;
 }
 
 absl::Status AddFieldColumns(SqliteDatabase& database) {

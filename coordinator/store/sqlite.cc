@@ -33,6 +33,7 @@ absl::Status ToStatus(int code, sqlite3* database, std::string_view what) {
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
       return absl::PermissionDeniedError(message);
+    case SQLITE_ERROR:  // a table or column that our SQL names is not there
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return absl::DataLossError(

@@ -45,9 +45,9 @@ class ConnectionTest : public ::testing::Test {
     ports.start = [this](const std::string&) -> absl::StatusOr<StartedProgram> {
       ++starts_;
       if (on_start_) on_start_();
-      // A child that ends at once with code 5.
+      // A child that ends at once.
       const pid_t pid = fork();
-      if (pid == 0) _exit(5);
+      if (pid == 0) _exit(child_exit_);
       return StartedProgram{pid, 0};
     };
     Connection connection(options, ports);
@@ -60,6 +60,7 @@ class ConnectionTest : public ::testing::Test {
   Script script_;
   std::string opened_;
   int starts_ = 0;
+  int child_exit_ = 5;
   int interrupt_fd_ = -1;
   bool after_interrupt_ = false;
   std::chrono::milliseconds socket_after_ = ConnectionOptions().socket_after;
@@ -116,6 +117,25 @@ TEST_F(ConnectionTest, OneThatCannotStartIsGivenUpWithTheEndOfItsLog) {
   EXPECT_THAT(control.status().ToString(), HasSubstr("bad header"));
   EXPECT_THAT(control.status().ToString(), HasSubstr("exit code 5"));
   EXPECT_EQ(starts_, 2);
+}
+
+TEST_F(ConnectionTest, OneThatRefusesItsFilesIsQuotedAsBadInput) {
+  child_exit_ = 2;
+  on_start_ = [this] {
+    std::ofstream(dir_ + "/coordinator.log")
+        << "assay-coordinator: no sentence of its end\nnote\nassay-coordinator: move it away\n";
+  };
+  const auto control = Connect(std::chrono::seconds(20));
+  EXPECT_EQ(control.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(std::string(control.status().message()), "move it away");
+}
+
+TEST_F(ConnectionTest, OneThatSaysNothingOfItsFilesIsToldWithTheEndOfItsLog) {
+  child_exit_ = 2;
+  on_start_ = [this] { std::ofstream(dir_ + "/coordinator.log") << "not assay-coordinator: x\n"; };
+  const auto control = Connect(std::chrono::seconds(20));
+  EXPECT_EQ(control.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(control.status().ToString(), HasSubstr("not assay-coordinator: x"));
 }
 
 TEST_F(ConnectionTest, CtrlCEndsTheWait) {

@@ -155,6 +155,35 @@ TEST_F(SqliteStoreTest, FileOfANewerVersionIsRefusedWithBothVersions) {
   EXPECT_THAT(Text(store.status()), HasSubstr(std::to_string(kSchemaVersion)));
 }
 
+// A version under 1 was once taken as an index.
+TEST_F(SqliteStoreTest, FileWithNoVersionOfOursIsDataLossNotACrash) {
+  for (const char* version : {"-3", "0", "'six'", "NULL"}) {
+    std::filesystem::remove(path_);
+    {
+      auto database = SqliteDatabase::Open(path_);
+      ASSERT_TRUE(database->Execute("CREATE TABLE schema_version (version)").ok());
+      const std::string insert = std::string("INSERT INTO schema_version VALUES (") + version + ")";
+      ASSERT_TRUE(database->Execute(insert).ok());
+    }
+    const auto store = SqliteStore::Open(path_);
+    EXPECT_EQ(store.status().code(), absl::StatusCode::kDataLoss) << version;
+    EXPECT_THAT(Text(store.status()), HasSubstr("move the file away")) << version;
+  }
+}
+
+TEST_F(SqliteStoreTest, FileThatLacksATableOfItsVersionIsDataLoss) {
+  {
+    auto store = SqliteStore::Open(path_).value();
+    auto database = SqliteDatabase::Open(path_);
+    ASSERT_TRUE(database->Execute("DROP TABLE nodes").ok());
+  }
+  const auto store = SqliteStore::Open(path_);
+  ASSERT_TRUE(store.ok());
+  const absl::Status status = (*store)->Load().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(Text(status), HasSubstr("nodes"));
+}
+
 TEST_F(SqliteStoreTest, DatabaseOfAnotherProgramIsLeftAlone) {
   {
     auto database = SqliteDatabase::Open(path_);
