@@ -39,8 +39,8 @@ std::string RenderFitted(const std::vector<FittedColumn>& columns,
 // Wider than any table. Not the largest number: widths are added to.
 inline constexpr size_t kNoLimit = size_t{1} << 30;
 
-// How wide a table on `fd` may be: the terminal (60 to 160). A file or a pipe has room for all: what
-// was left out there could be found nowhere else, since neither csv nor json has ratios.
+// How wide a table on `fd` may be: the terminal (60 to 160). A file or a pipe has room for all:
+// what was left out there could be found nowhere else, since neither csv nor json has ratios.
 size_t TableWidth(int fd);
 
 }  // namespace assay::cli

@@ -2,8 +2,8 @@
 //
 // Thread rule: one thread owns a database and its statements (SQLite is opened without its mutex).
 // Errors: ResourceExhausted (disk full), PermissionDenied (read-only folder or file), DataLoss
-// (corrupt, not a database, tables that are not ours), Unavailable (busy: another process holds it), Internal else; the
-// message is "<what>: <SQLite's text>".
+// (corrupt, not a database, tables that are not ours), Unavailable (busy: another process holds
+// it), Internal else; the message is "<what>: <SQLite's text>".
 #ifndef ASSAY_COORDINATOR_STORE_SQLITE_H_
 #define ASSAY_COORDINATOR_STORE_SQLITE_H_
 
