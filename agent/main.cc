@@ -51,6 +51,7 @@ struct Options {
   std::string devices;
   Transport transport;
   bool exit_with_parent = false;
+  bool pin = true;
 };
 
 struct CommandLine {
@@ -80,6 +81,7 @@ struct CommandLine {
     add("stacks", "Folder of stack manifests (ASSAY_STACKS)");
     add("devices",
         "auto, cpu, UUIDs, or a file with a captured NVML (simulated devices) (ASSAY_DEVICES)");
+    add("pin", "true or false: run a rank on the processors of its GPU's NUMA node (ASSAY_PIN)");
     add("log-level", "debug, info, warn or error (ASSAY_LOG_LEVEL)");
     app.add_flag("--exit-with-parent", exit_with_parent,
                  "Stop when the process that started this one ends");
@@ -206,6 +208,7 @@ absl::StatusOr<int> RunAgent(Options options, const std::string& state, const Ad
   agent_options.host.endpoint_host = "127.0.0.1";
   agent_options.host.environment = ProcessEnvironment();
   agent_options.host.card_name = [](const Device& device) { return IdentifyDevice(device).name; };
+  agent_options.host.pin = options.pin;
   agent_options.instance = NewUlid(clock.WallNow());
   agent_options.seed = std::random_device()();
   agent_options.encode = EncodeReport;
@@ -284,7 +287,8 @@ int Main(int argc, char** argv) {
                      settings->Text("stacks"),
                      settings->Text("devices"),
                      TransportOf(*settings),
-                     line.exit_with_parent};
+                     line.exit_with_parent,
+                     settings->Flag("pin")};
   if (const absl::Status log = InitLog("assay-agent", settings->Text("log-level")); !log.ok()) {
     return Fail(log, kExitBadInput);
   }

@@ -258,9 +258,23 @@ absl::Status GangHost::SpawnRank(HeldGang& held, HeldRank& rank, const std::stri
   spec.lifeline_interval = lifeline_ / 4;
   const bool listens = place.rank == 0 && held.endpoint.has_value();
   spec.passed_fds = {listens ? held.endpoint->socket.get() : -1, rank.lock->fd()};
+  rank.placement = PlaceRank(rank.device());
+  spec.cpus = rank.placement.near;
   rank.oom_kills_before = OomKillCount();
   ASSAY_ASSIGN_OR_RETURN(rank.child, ChildProcess::Spawn(loop_, reaper_, spec, rank));
+  rank.placement.cpus = AffinityOf(rank.child->pid());
   return absl::OkStatus();
+}
+
+RankPlacement GangHost::PlaceRank(const Device& device) const {
+  RankPlacement placement;
+  placement.has_gpu = device.kind != "cpu" && !device.simulated;
+  if (!placement.has_gpu) return placement;
+  placement.numa_node = device.numa_node;
+  if (options_.pin) {
+    placement.near = CpusOfNode(options_.sys_root, device.numa_node, AffinityOf(0));
+  }
+  return placement;
 }
 
 void GangHost::Apply(const gang_action::StopRank& action) {
@@ -303,6 +317,9 @@ void GangHost::Apply(const gang_action::Finish& action) {
       for (const DeviceFault& fault : held.telemetry->Faults()) {
         BlameDevice(fault, &report.ranks);
       }
+    }
+    if (const HeldRank& first = *held.ranks.front(); !first.device().simulated) {
+      FillPlacement(first.placement, options_.sys_root, report.telemetry);
     }
     if (!held.stack.stack.digest.empty()) {
       report.telemetry.SetText(Field::kStackDigest, held.stack.stack.digest);

@@ -43,6 +43,8 @@ struct GangHostOptions {
   std::string endpoint_host;  // numeric address on which rank 0's agent binds
   Environment environment;    // the agent's own
   std::function<std::string(const Device&)> card_name;  // the catalogue's name of a device
+  bool pin = true;                                      // a rank to its GPU's NUMA node
+  std::string sys_root = "/sys";                        // tests put a folder in its place
 };
 
 class GangHost {
@@ -85,6 +87,7 @@ class GangHost {
   std::optional<Refusal> TakeDevices(HeldGang& held);
   std::optional<Refusal> FindStack(HeldGang& held);
   std::optional<Refusal> MakeEndpoint(HeldGang& held);
+  RankPlacement PlaceRank(const Device& device) const;
   absl::Status SpawnRank(HeldGang& held, HeldRank& rank, const std::string& endpoint);
   void Drain();
   void ArmTimer();

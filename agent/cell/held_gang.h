@@ -13,6 +13,7 @@
 #include "agent/cell/gang_events.h"
 #include "agent/cell/ports.h"
 #include "agent/cell/record_lines.h"
+#include "agent/host/rank_cpus.h"
 #include "agent/process/child_process.h"
 
 namespace assay {
@@ -36,6 +37,7 @@ class HeldRank final : public ChildObserver {
 
   std::unique_ptr<ChildProcess> child;
   std::optional<DeviceLock> lock;
+  RankPlacement placement;
   uint64_t oom_kills_before = 0;
 
  private:

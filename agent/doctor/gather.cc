@@ -9,9 +9,9 @@
 #include <set>
 
 #include "agent/doctor/gather_host.h"
+#include "agent/host/proc_files.h"
 #include "agent/inventory/bounded_command.h"
 #include "agent/inventory/gpu_devices.h"
-#include "agent/inventory/proc_files.h"
 #include "agent/inventory/stack_manifests.h"
 #include "agent/inventory/visible_devices.h"
 #include "common/text/utf8.h"

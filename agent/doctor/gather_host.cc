@@ -21,7 +21,7 @@
 #include <memory>
 #include <sstream>
 
-#include "agent/inventory/proc_files.h"
+#include "agent/host/proc_files.h"
 #include "agent/process/unique_fd.h"
 #include "common/text/utf8.h"
 
@@ -219,7 +219,9 @@ CpuFacts GatherCpu(const std::string& proc_root, const std::string& sys_root) {
   cpu.allowed = AllowedProcessors(proc_root);
   cpu.allowed_count = CountOfList(cpu.allowed);
   cpu.quota = CgroupCpuQuota(proc_root, sys_root);
-  cpu.throttled_count = CgroupThrottledCount(proc_root, sys_root);
+  if (const auto throttling = CgroupThrottling(proc_root, sys_root)) {
+    cpu.throttled_count = throttling->periods;
+  }
   for (int i = 0; i < std::min(cpu.listed, kMostProcessors); ++i) {
     const auto text = ReadFileText(
         fmt::format("{}/devices/system/cpu/cpu{}/cpufreq/scaling_governor", sys_root, i), 64);

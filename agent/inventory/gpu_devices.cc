@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "agent/inventory/proc_files.h"
+#include "agent/host/proc_files.h"
 #include "common/text/utf8.h"
 
 namespace assay {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "agent/host/proc_files.h"
 #include "agent/inventory/gpu_devices.h"
-#include "agent/inventory/proc_files.h"
 #include "agent/inventory/visible_devices.h"
 #include "common/ids/ids.h"
 #include "common/status/status.h"

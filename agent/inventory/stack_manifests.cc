@@ -10,9 +10,9 @@
 #include <set>
 #include <stdexcept>
 
+#include "agent/host/proc_files.h"
 #include "agent/inventory/bounded_command.h"
 #include "agent/inventory/local_inventory.h"
-#include "agent/inventory/proc_files.h"
 #include "common/ids/ids.h"
 #include "common/status/status.h"
 #include "common/text/utf8.h"

@@ -86,8 +86,8 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Spawn(EventLoop& loo
   descriptors.insert(descriptors.end(), spec.passed_fds.begin(), spec.passed_fds.end());
   std::map<std::string, std::string> environment = spec.environment;
   if (!spec.mark.empty()) environment[kMarkVariable] = spec.mark;
-  ASSAY_ASSIGN_OR_RETURN(
-      child->pid_, SpawnSessionLeader(spec.program, spec.arguments, environment, descriptors));
+  ASSAY_ASSIGN_OR_RETURN(child->pid_, SpawnSessionLeader(spec.program, spec.arguments, environment,
+                                                         descriptors, spec.cpus));
   reaper.Add(child->pid_, spec.mark);
   child->output_ = std::move(output.read_end);
   child->records_ = std::move(records.read_end);

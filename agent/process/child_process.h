@@ -61,6 +61,7 @@ struct ChildSpec {
   std::map<std::string, std::string> environment;  // all of it; nothing is inherited
   std::string mark;                                // goes into the environment as kMarkVariable
   std::string log_path;                            // empty: no log file
+  std::vector<int> cpus;        // processors that it may use; empty: as this process
   std::vector<int> passed_fds;  // become 5, 6, ...; -1 leaves that number closed. Stay the caller's
   std::chrono::nanoseconds lifeline_interval{0};  // zero: no lifeline bytes (descriptor 4 is open)
 };

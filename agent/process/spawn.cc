@@ -1,11 +1,13 @@
 #include "agent/process/spawn.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 
@@ -17,6 +19,9 @@ namespace {
 
 // Above any number that a child is given.
 constexpr int kScratchFd = 64;
+// As many processors as Linux can be built for.
+constexpr int kMostCpus = 8192;
+using CpuMask = std::array<cpu_set_t, kMostCpus / CPU_SETSIZE>;
 
 struct Prepared {
   const char* program;
@@ -26,6 +31,7 @@ struct Prepared {
   int count;
   int error_fd;
   pid_t parent;
+  const CpuMask* cpus;  // null: as the parent
 };
 
 // From fork to exec only async-signal-safe calls: another thread may have held any lock.
@@ -56,6 +62,8 @@ void PreferForOomKill() {
   // The parent may have ended before the line above.
   if (::getppid() != p.parent) ::_exit(127);
   PreferForOomKill();
+  // A processor may have gone since they were chosen; the parent reads back what came of it.
+  if (p.cpus != nullptr) ::sched_setaffinity(0, sizeof *p.cpus, p.cpus->data());
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   int moved[kScratchFd];
@@ -78,7 +86,8 @@ void PreferForOomKill() {
 absl::StatusOr<pid_t> SpawnSessionLeader(const std::string& program,
                                          const std::vector<std::string>& arguments,
                                          const std::map<std::string, std::string>& environment,
-                                         const std::vector<int>& descriptors) {
+                                         const std::vector<int>& descriptors,
+                                         const std::vector<int>& cpus) {
   if (descriptors.size() >= kScratchFd) {
     return absl::InvalidArgumentError("too many descriptors for a child");
   }
@@ -99,13 +108,18 @@ absl::StatusOr<pid_t> SpawnSessionLeader(const std::string& program,
   if (!write_end) return ErrnoStatus(errno, "cannot make a pipe");
   low_end.Reset();
 
+  CpuMask mask{};
+  for (const int cpu : cpus) {
+    if (cpu >= 0 && cpu < kMostCpus) CPU_SET_S(cpu, sizeof mask, mask.data());
+  }
   const Prepared prepared{program.c_str(),
                           argv.data(),
                           envp.data(),
                           descriptors.data(),
                           static_cast<int>(descriptors.size()),
                           write_end.get(),
-                          ::getpid()};
+                          ::getpid(),
+                          cpus.empty() ? nullptr : &mask};
   const pid_t pid = ::fork();
   if (pid < 0) return ErrnoStatus(errno, "cannot fork for " + program);
   if (pid == 0) RunChild(prepared);

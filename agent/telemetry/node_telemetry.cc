@@ -25,24 +25,28 @@ class BareSession final : public TelemetrySession {
   const Record record_;
 };
 
-// A processor: nothing to sample, the ranks' own usage tells.
+// A processor: nothing to sample, the ranks' own usage and their control group's tell.
 class ProcessorSession final : public TelemetrySession {
  public:
-  ProcessorSession(Record base, uint64_t total_bytes)
-      : record_(std::move(base)), total_bytes_(total_bytes) {}
-  void WindowBegin() override {}
-  void WindowEnd() override {}
+  ProcessorSession(Record base, uint64_t total_bytes, const TelemetryOptions& options)
+      : record_(std::move(base)),
+        total_bytes_(total_bytes),
+        throttling_(options.proc_root, options.sys_root) {}
+  void WindowBegin() override { throttling_.Begin(); }
+  void WindowEnd() override { throttling_.End(); }
   Record Finish(std::span<const ProcessUsage> usage) override {
     uint64_t peak = 0;
     for (const ProcessUsage& rank : usage) peak = std::max(peak, rank.peak_resident_bytes);
     if (peak > 0) SetBytes(record_, Field::kDeviceUsedBytes, peak);
     if (total_bytes_ > 0) SetBytes(record_, Field::kDeviceTotalBytes, total_bytes_);
+    throttling_.Fill(record_);
     return record_;
   }
 
  private:
   Record record_;
   const uint64_t total_bytes_;
+  ThrottleWatch throttling_;
 };
 
 }  // namespace
@@ -79,8 +83,8 @@ std::unique_ptr<TelemetrySession> NodeTelemetry::Begin(std::span<const std::stri
     }
   }
   if (sampled.empty() && processor) {
-    return std::make_unique<ProcessorSession>(std::move(base),
-                                              total_bytes ? total_bytes : machine_memory_bytes_);
+    return std::make_unique<ProcessorSession>(
+        std::move(base), total_bytes ? total_bytes : machine_memory_bytes_, options_);
   }
   if (total_bytes > 0) SetBytes(base, Field::kDeviceTotalBytes, total_bytes);
   if (sampled.empty() || nvml_ == nullptr) return std::make_unique<BareSession>(std::move(base));

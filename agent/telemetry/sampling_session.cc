@@ -25,6 +25,7 @@ SamplingSession::SamplingSession(Nvml* nvml, const Clock* clock, TelemetryOption
       devices_(std::move(devices)),
       base_(std::move(base)),
       statistics_(devices_.size()),
+      throttling_(options_.proc_root, options_.sys_root),
       health_(devices_.size()) {
   thread_ = std::thread([this] { Work(); });
   MutexLock lock(mutex_);
@@ -44,6 +45,7 @@ SamplingSession::~SamplingSession() {
 
 void SamplingSession::WindowBegin() {
   MutexLock lock(mutex_);
+  throttling_.Begin();
   statistics_.Begin(clock_->Now());
   sample_now_ = true;
   changed_.NotifyAll();
@@ -52,6 +54,7 @@ void SamplingSession::WindowBegin() {
 void SamplingSession::WindowEnd() {
   MutexLock lock(mutex_);
   statistics_.End(clock_->Now());
+  throttling_.End();
 }
 
 Record SamplingSession::Finish(std::span<const ProcessUsage>) {
@@ -64,6 +67,7 @@ Record SamplingSession::Finish(std::span<const ProcessUsage>) {
   Record record = base_;
   statistics_.Fill(record);
   health_.Fill(record);
+  throttling_.Fill(record);
   record.SetText(Field::kExclusive, exclusivity_.Word());
   if (used_before_) {
     record.Set(Field::kDeviceUsedBeforeBytes, static_cast<int64_t>(*used_before_)).IgnoreError();

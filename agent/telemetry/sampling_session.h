@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "agent/cell/ports.h"
+#include "agent/host/throttle_watch.h"
 #include "agent/telemetry/device_health.h"
 #include "agent/telemetry/exclusivity.h"
 #include "agent/telemetry/nvml.h"
@@ -30,6 +31,7 @@ namespace assay {
 struct TelemetryOptions {
   std::chrono::milliseconds period{100};
   std::string proc_root = "/proc";
+  std::string sys_root = "/sys";
 };
 
 class SamplingSession final : public TelemetrySession {
@@ -63,6 +65,7 @@ class SamplingSession final : public TelemetrySession {
   Mutex mutex_;
   CondVar changed_;
   WindowStatistics statistics_ ASSAY_GUARDED_BY(mutex_);
+  ThrottleWatch throttling_ ASSAY_GUARDED_BY(mutex_);
   DeviceHealth health_ ASSAY_GUARDED_BY(mutex_);
   Exclusivity exclusivity_ ASSAY_GUARDED_BY(mutex_);
   std::optional<uint64_t> used_before_ ASSAY_GUARDED_BY(mutex_);

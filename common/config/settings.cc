@@ -51,6 +51,7 @@ constexpr Info kSettings[] = {
     {"node", "ASSAY_NODE", Kind::kText, kAgent, nullptr},
     {"stacks", "ASSAY_STACKS", Kind::kText, kAgent, nullptr},
     {"devices", "ASSAY_DEVICES", Kind::kText, kAgent, "auto"},
+    {"pin", "ASSAY_PIN", Kind::kFlag, kAgent, "true"},
     {"log-level", "ASSAY_LOG_LEVEL", Kind::kLevel, kCoordinator | kAgent, "info"},
 };
 constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error"};

@@ -109,7 +109,8 @@ void MergeTelemetry(const std::vector<const event::AttemptReport*>& reports, Rec
         Field::kThrottleRatio, Field::kThrottlePowerCapRatio, Field::kThrottleSwThermalRatio,
         Field::kThrottleHwThermalRatio, Field::kThrottleHwSlowdownRatio,
         Field::kThrottlePowerBrakeRatio, Field::kThrottleSyncBoostRatio,
-        Field::kThrottleClockSettingRatio}) {
+        Field::kThrottleClockSettingRatio, Field::kCpuThrottledPeriods,
+        Field::kCpuThrottledSeconds}) {
     MaxOver(telemetry, field, into);
   }
   for (const Field field :

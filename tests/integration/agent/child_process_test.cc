@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent/host/rank_cpus.h"
 #include "agent/process/process_table.h"
 
 namespace assay {
@@ -92,6 +93,27 @@ TEST_F(ChildProcessTest, KeepsASignalApartFromAnExitCode) {
   ASSERT_TRUE(WaitGone());
   EXPECT_EQ(seen_.end.code, -1);
   EXPECT_EQ(seen_.end.signal, SIGSEGV);
+}
+
+TEST_F(ChildProcessTest, RunsOnTheProcessorsThatItIsGivenAndThisProcessOnItsOwn) {
+  const std::vector<int> ours = AffinityOf(0);
+  ASSERT_FALSE(ours.empty());
+  if (ours.size() < 2) GTEST_SKIP() << "one processor: a child cannot have fewer";
+  ChildSpec spec = Shell("sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status >&3");
+  spec.cpus = {ours.back()};
+  Start(spec);
+  EXPECT_EQ(AffinityOf(child_->pid()), spec.cpus);
+  ASSERT_TRUE(WaitGone());
+  EXPECT_EQ(seen_.records, std::to_string(ours.back()) + "\n");
+  EXPECT_EQ(AffinityOf(0), ours);
+}
+
+TEST_F(ChildProcessTest, StartsAlsoWhereTheProcessorsAreGone) {
+  ChildSpec spec = Shell("echo here >&3");
+  spec.cpus = {8191};
+  Start(spec);
+  ASSERT_TRUE(WaitGone());
+  EXPECT_EQ(seen_.records, "here\n");
 }
 
 TEST_F(ChildProcessTest, SaysWhyAProgramCannotBeStarted) {

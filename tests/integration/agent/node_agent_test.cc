@@ -77,6 +77,7 @@ class FakeTelemetry final : public DeviceTelemetry {
  public:
   class Session final : public TelemetrySession {
    public:
+    explicit Session(std::vector<DeviceFault> faults) : faults_(std::move(faults)) {}
     void WindowBegin() override {}
     void WindowEnd() override {}
     Record Finish(std::span<const ProcessUsage> usage) override {
@@ -84,10 +85,15 @@ class FakeTelemetry final : public DeviceTelemetry {
       record.SetText(Field::kExclusive, usage.empty() ? "unknown" : "verified");
       return record;
     }
+    std::vector<DeviceFault> Faults() override { return faults_; }
+
+   private:
+    const std::vector<DeviceFault> faults_;
   };
   std::unique_ptr<TelemetrySession> Begin(std::span<const std::string>) override {
-    return std::make_unique<Session>();
+    return std::make_unique<Session>(faults);
   }
+  std::vector<DeviceFault> faults;
 };
 
 class NodeAgentTest : public testing::Test {
@@ -129,6 +135,8 @@ class NodeAgentTest : public testing::Test {
     options.host.state_dir = dir_ + "/state";
     options.host.lock_dir = dir_ + "/locks";
     options.host.endpoint_host = "127.0.0.1";
+    options.host.pin = pin_;
+    options.host.sys_root = dir_ + "/sys";
     options.host.environment = {{"PATH", "/usr/bin:/bin"}};
     options.instance = "01INSTANCE";
     options.encode = [this](const AttemptReport& report) {
@@ -199,6 +207,7 @@ class NodeAgentTest : public testing::Test {
   }
 
   std::string dir_;
+  bool pin_ = true;
   std::unique_ptr<EventLoop> loop_ = EventLoop::Create().value();
   std::unique_ptr<OrphanReaper> reaper_ = OrphanReaper::Create(*loop_).value();
   SystemClock clock_;
@@ -306,6 +315,44 @@ TEST_F(NodeAgentTest, Case10ABusyGpuIsRefusedAndFreeAgainAfterTheCell) {
   }
   RunGang(Order(1, "01B"));
   EXPECT_TRUE(DeviceLock::Acquire(dir_ + "/locks", "GPU-0").ok());
+}
+
+TEST_F(NodeAgentTest, ARankRunsOnTheProcessorsOfItsGpusNodeUnlessThatIsTurnedOff) {
+  const std::vector<int> ours = AffinityOf(0);
+  if (ours.size() < 2) GTEST_SKIP() << "one processor: a rank cannot have fewer";
+  const std::string last = std::to_string(ours.back());
+  fs::create_directories(dir_ + "/sys/devices/system/node/node1");
+  // Of the two that the node lists this machine has one.
+  std::ofstream(dir_ + "/sys/devices/system/node/node1/cpulist") << last << ",8000\n";
+  inventory_.devices[0].numa_node = 1;
+  Runner("hello; sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status > " + dir_ +
+         "/cpus; ok");
+  const auto ran_on = [&] {
+    std::string cpus;
+    std::ifstream(dir_ + "/cpus") >> cpus;
+    return cpus;
+  };
+  for (const bool pin : {true, false}) {
+    pin_ = pin;
+    StartAgent();
+    Welcomed();
+    const AttemptReport report = RunGang(Order(1));
+    EXPECT_EQ(report.telemetry.Integer(Field::kNumaNode), 1);
+    EXPECT_EQ(report.telemetry.Flag(Field::kNumaPinned), pin);
+    EXPECT_EQ(report.telemetry.Text(Field::kRankCpus), pin ? last : ListOfCpus(ours));
+    EXPECT_EQ(ran_on(), pin ? last : ListOfCpus(ours));
+    agent_.reset();
+  }
+}
+
+TEST_F(NodeAgentTest, AnUncorrectedMemoryErrorSpoilsWhatTheRunnerCalledOk) {
+  Runner("hello; ok");
+  telemetry_.faults = {{"GPU-0", reason::kEccError, "1 uncorrected ECC errors on GPU-0"}};
+  StartAgent();
+  Welcomed();
+  const AttemptReport report = RunGang(Order(1));
+  EXPECT_EQ(report.ranks.at(0).outcome, Outcome::kFail);
+  EXPECT_EQ(report.ranks[0].reason, "ecc_error");
 }
 
 TEST_F(NodeAgentTest, AnUnknownStackOrDeviceIsRefused) {

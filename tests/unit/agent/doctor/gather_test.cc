@@ -10,7 +10,7 @@
 
 #include "agent/doctor/checks.h"
 #include "agent/telemetry/fake_nvml.h"
-#include "tests/unit/agent/inventory/folder.h"
+#include "tests/unit/agent/host/folder.h"
 
 namespace assay {
 namespace {
@@ -177,7 +177,8 @@ TEST_F(GatherTest, ReadsProcessorsQuotaAndGovernors) {
   folder_.Write("proc/self/cgroup", "0::/user/box\n");
   folder_.Write("sys/fs/cgroup/user/box/cpu.max", "max 100000\n");
   folder_.Write("sys/fs/cgroup/user/cpu.max", "150000 100000\n");
-  folder_.Write("sys/fs/cgroup/user/box/cpu.stat", "usage_usec 5\nnr_periods 9\nnr_throttled 4\n");
+  folder_.Write("sys/fs/cgroup/user/box/cpu.stat",
+                "usage_usec 5\nnr_periods 9\nnr_throttled 4\nthrottled_usec 70\n");
   folder_.Write("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
   folder_.Write("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance\n");
   const CpuFacts cpu = GatherFacts(options_, nullptr).cpu;

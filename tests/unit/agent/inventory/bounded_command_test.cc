@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/clock/clock.h"
-#include "tests/unit/agent/inventory/folder.h"
+#include "tests/unit/agent/host/folder.h"
 
 namespace assay {
 namespace {

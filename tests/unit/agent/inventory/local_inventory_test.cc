@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/telemetry/fake_nvml.h"
-#include "tests/unit/agent/inventory/folder.h"
+#include "tests/unit/agent/host/folder.h"
 
 namespace assay {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/agent/inventory/folder.h"
+#include "tests/unit/agent/host/folder.h"
 
 namespace assay {
 namespace {

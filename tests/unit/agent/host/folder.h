@@ -1,6 +1,6 @@
 // A folder of fixtures that goes away with the test.
-#ifndef ASSAY_TESTS_UNIT_AGENT_INVENTORY_FOLDER_H_
-#define ASSAY_TESTS_UNIT_AGENT_INVENTORY_FOLDER_H_
+#ifndef ASSAY_TESTS_UNIT_AGENT_HOST_FOLDER_H_
+#define ASSAY_TESTS_UNIT_AGENT_HOST_FOLDER_H_
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -39,4 +39,4 @@ class Folder {
 
 }  // namespace assay
 
-#endif  // ASSAY_TESTS_UNIT_AGENT_INVENTORY_FOLDER_H_
+#endif  // ASSAY_TESTS_UNIT_AGENT_HOST_FOLDER_H_

@@ -1,8 +1,8 @@
-#include "agent/inventory/proc_files.h"
+#include "agent/host/proc_files.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/agent/inventory/folder.h"
+#include "tests/unit/agent/host/folder.h"
 
 namespace assay {
 namespace {

@@ -1,4 +1,4 @@
-#include "agent/inventory/proc_files.h"
+#include "agent/host/proc_files.h"
 
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -103,6 +103,21 @@ std::optional<double> QuotaOf(const std::string& folder) {
   return static_cast<double>(*granted) / static_cast<double>(*of);
 }
 
+// The folders that may limit this process's time, in both versions, from its own upwards.
+template <class Visit>
+void ForEachCpuGroup(const std::string& proc_root, const std::string& sys_root, Visit visit) {
+  const CgroupPaths paths = PathsOfCgroup(proc_root, "cpu");
+  for (auto [folder, path] : {std::pair(sys_root + "/fs/cgroup", paths.unified),
+                              std::pair(sys_root + "/fs/cgroup/cpu", paths.of_controller)}) {
+    for (;;) {
+      visit(folder + path);
+      const size_t slash = path.rfind('/');
+      if (slash == std::string::npos) break;
+      path.resize(slash);
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> ReadFileText(const std::string& path, size_t most) {
@@ -149,32 +164,29 @@ std::string ValueOfKey(const std::string& text, const std::string& key, char sep
 }
 
 std::optional<double> CgroupCpuQuota(const std::string& proc_root, const std::string& sys_root) {
-  const CgroupPaths paths = PathsOfCgroup(proc_root, "cpu");
   std::optional<double> least;
-  for (auto [folder, path] : {std::pair(sys_root + "/fs/cgroup", paths.unified),
-                              std::pair(sys_root + "/fs/cgroup/cpu", paths.of_controller)}) {
-    for (;;) {
-      if (const auto quota = QuotaOf(folder + path)) {
-        least = std::min(least.value_or(*quota), *quota);
-      }
-      const size_t slash = path.rfind('/');
-      if (slash == std::string::npos) break;
-      path.resize(slash);
-    }
-  }
+  ForEachCpuGroup(proc_root, sys_root, [&](const std::string& folder) {
+    if (const auto quota = QuotaOf(folder)) least = std::min(least.value_or(*quota), *quota);
+  });
   return least;
 }
 
-std::optional<uint64_t> CgroupThrottledCount(const std::string& proc_root,
-                                             const std::string& sys_root) {
-  const CgroupPaths paths = PathsOfCgroup(proc_root, "cpu");
-  for (const std::string& folder : {sys_root + "/fs/cgroup" + paths.unified,
-                                    sys_root + "/fs/cgroup/cpu" + paths.of_controller}) {
+std::optional<CpuThrottling> CgroupThrottling(const std::string& proc_root,
+                                              const std::string& sys_root) {
+  std::optional<CpuThrottling> sum;
+  ForEachCpuGroup(proc_root, sys_root, [&](const std::string& folder) {
     const auto text = ReadFileText(folder + "/cpu.stat", 4096);
-    if (!text) continue;
-    if (const auto count = NumberOf(ValueOf(*text, "nr_throttled", ' '))) return count;
-  }
-  return std::nullopt;
+    if (!text) return;
+    const auto periods = NumberOf(ValueOf(*text, "nr_throttled", ' '));
+    const auto microseconds = NumberOf(ValueOf(*text, "throttled_usec", ' '));
+    const auto nanoseconds = NumberOf(ValueOf(*text, "throttled_time", ' '));  // version 1
+    if (!periods || (!microseconds && !nanoseconds)) return;
+    if (!sum) sum.emplace();
+    sum->periods += *periods;
+    sum->seconds += microseconds ? static_cast<double>(*microseconds) * 1e-6
+                                 : static_cast<double>(*nanoseconds) * 1e-9;
+  });
+  return sum;
 }
 
 std::string AllowedProcessors(const std::string& proc_root) {

@@ -1,8 +1,8 @@
 // What /proc, /sys and /etc say of a machine. Roots are parameters, so that tests use a folder. A
 // file that is missing or odd yields an empty or zero answer, never an error: none is essential.
 // Thread rule: pure but for reading files; any thread.
-#ifndef ASSAY_AGENT_INVENTORY_PROC_FILES_H_
-#define ASSAY_AGENT_INVENTORY_PROC_FILES_H_
+#ifndef ASSAY_AGENT_HOST_PROC_FILES_H_
+#define ASSAY_AGENT_HOST_PROC_FILES_H_
 
 #include <cstdint>
 #include <optional>
@@ -23,9 +23,15 @@ uint64_t MachineMemoryBytes(const std::string& proc_root, const std::string& sys
 // Processors' worth of time that this process's cgroup and those above it grant, the least of them;
 // nullopt where there is no limit.
 std::optional<double> CgroupCpuQuota(const std::string& proc_root, const std::string& sys_root);
-// How often that cgroup ran out of it (nr_throttled of cpu.stat).
-std::optional<uint64_t> CgroupThrottledCount(const std::string& proc_root,
-                                             const std::string& sys_root);
+// How often, and for how long over all processors, this process's cgroup and those above it were
+// kept from running because they had used up what they are granted, since they were made
+// (cpu.stat).
+struct CpuThrottling {
+  uint64_t periods = 0;
+  double seconds = 0;
+};
+std::optional<CpuThrottling> CgroupThrottling(const std::string& proc_root,
+                                              const std::string& sys_root);
 // List of the processors that this process may use ("0-3,8"), cpusets and affinity taken together.
 std::string AllowedProcessors(const std::string& proc_root);
 // "value" of "key: value" or "key=value" in `text`, of the first line with that key; empty: none.
@@ -43,4 +49,4 @@ std::optional<uint64_t> FileSystemBytes(const std::string& path);
 
 }  // namespace assay
 
-#endif  // ASSAY_AGENT_INVENTORY_PROC_FILES_H_
+#endif  // ASSAY_AGENT_HOST_PROC_FILES_H_
