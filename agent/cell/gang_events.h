@@ -3,7 +3,9 @@
 #define ASSAY_AGENT_CELL_GANG_EVENTS_H_
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -17,6 +19,21 @@ struct LocalRank {
   uint32_t rank = 0;
   uint32_t local_rank = 0;
   std::string gpu_uuid;
+};
+
+// What a gang's GPUs run beside the cell itself: the load that brings them to their temperature.
+enum class Side { kSettle };
+// The phase that is shown meanwhile, and `purpose` in the cell file of its processes.
+std::string_view SideName(Side side);
+
+struct SideResult {
+  bool applies = false;  // false: there is nothing to settle (a processor, a simulated device)
+  bool done = false;
+  bool hopeless = false;  // not done, and trying again would change nothing
+  double seconds = 0;     // 0 where nothing ran
+  std::optional<double> begin_celsius, end_celsius;
+  std::optional<double> celsius_per_second, clock_ratio_per_second;  // at the end
+  std::string why;                                                   // not done: one sentence
 };
 
 namespace gang_event {
@@ -65,6 +82,11 @@ struct RankGone {  // reaped, its whole process tree with it
   bool oom_killed = false;
   bool device_is_cpu = false;
 };
+struct SideEnded {  // none of its processes is left
+  std::string attempt;
+  Side side = Side::kSettle;
+  SideResult result;
+};
 struct Welcomed {  // a session began
   std::chrono::nanoseconds kill_grace{0};
   std::vector<std::string> unknown_attempts;
@@ -78,12 +100,11 @@ struct Tick {};  // NextDeadline passed
 
 }  // namespace gang_event
 
-using GangEvent =
-    std::variant<gang_event::Offered, gang_event::Prepared, gang_event::PrepareFailed,
-                 gang_event::Started, gang_event::Aborted, gang_event::SpawnFailed,
-                 gang_event::RankRecord, gang_event::RankBroke, gang_event::RecordsClosed,
-                 gang_event::RankGone, gang_event::Welcomed, gang_event::LeaseEnded,
-                 gang_event::DrainSet, gang_event::Shutdown, gang_event::Tick>;
+using GangEvent = std::variant<
+    gang_event::Offered, gang_event::Prepared, gang_event::PrepareFailed, gang_event::Started,
+    gang_event::Aborted, gang_event::SpawnFailed, gang_event::RankRecord, gang_event::RankBroke,
+    gang_event::RecordsClosed, gang_event::RankGone, gang_event::SideEnded, gang_event::Welcomed,
+    gang_event::LeaseEnded, gang_event::DrainSet, gang_event::Shutdown, gang_event::Tick>;
 
 namespace gang_action {
 
@@ -99,6 +120,14 @@ struct Release {  // nothing ran, nothing is reported
 struct Spawn {
   std::string attempt;
   std::string endpoint;
+};
+struct RunSide {  // answered by SideEnded
+  std::string attempt;
+  Side side = Side::kSettle;
+};
+struct StopSide {
+  std::string attempt;
+  std::chrono::nanoseconds grace{0};
 };
 struct StopRank {
   std::string attempt;
@@ -125,10 +154,10 @@ struct Warn {
 
 }  // namespace gang_action
 
-using GangAction =
-    std::variant<gang_action::Acquire, gang_action::Release, gang_action::Spawn,
-                 gang_action::StopRank, gang_action::WindowBegin, gang_action::WindowEnd,
-                 gang_action::Send, gang_action::Finish, gang_action::Warn>;
+using GangAction = std::variant<gang_action::Acquire, gang_action::Release, gang_action::Spawn,
+                                gang_action::RunSide, gang_action::StopSide, gang_action::StopRank,
+                                gang_action::WindowBegin, gang_action::WindowEnd, gang_action::Send,
+                                gang_action::Finish, gang_action::Warn>;
 
 }  // namespace assay
 

@@ -129,6 +129,10 @@ void WaitGone(pid_t pid, BootTime deadline) {
   ::poll(&item, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
 }
 
+std::string FileStem(const std::string& attempt, const std::string& name) {
+  return name.empty() ? attempt : attempt + "." + name;
+}
+
 }  // namespace
 
 absl::Status GangFiles::Open() {
@@ -145,11 +149,11 @@ void GangFiles::PruneOld() {
   written_ = 0;
 }
 
-absl::StatusOr<std::string> GangFiles::WriteCell(const CellFile& cell) {
+absl::StatusOr<std::string> GangFiles::WriteCell(const CellFile& cell, const std::string& name) {
   // An agent may live for months: not only when it starts.
   if (++written_ > kMostFiles / 8) PruneOld();
   const std::string path =
-      fmt::format("{}/cells/{}.rank{}.json", state_dir_, cell.attempt, cell.rank);
+      fmt::format("{}/cells/{}.rank{}.json", state_dir_, FileStem(cell.attempt, name), cell.rank);
   // Replace: a byte that is not UTF-8 must not throw.
   const std::string text =
       CellFileToJson(cell).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -157,8 +161,9 @@ absl::StatusOr<std::string> GangFiles::WriteCell(const CellFile& cell) {
   return path;
 }
 
-std::string GangFiles::LogPath(const std::string& attempt, int rank) const {
-  return fmt::format("{}/logs/{}.rank{}.log", state_dir_, attempt, rank);
+std::string GangFiles::LogPath(const std::string& attempt, int rank,
+                               const std::string& name) const {
+  return fmt::format("{}/logs/{}.rank{}.log", state_dir_, FileStem(attempt, name), rank);
 }
 
 absl::Status GangFiles::RecordPids(const std::string& attempt, const std::vector<uint32_t>& ranks,

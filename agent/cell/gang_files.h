@@ -40,8 +40,9 @@ class GangFiles {
 
   // Complete or not there, but not synced: it means nothing after a boot. Returns the path. Now and
   // then removes old files as Open does.
-  absl::StatusOr<std::string> WriteCell(const CellFile& cell);
-  std::string LogPath(const std::string& attempt, int rank) const;
+  // `name`: of what runs beside the cell, so that it has files of its own; else empty.
+  absl::StatusOr<std::string> WriteCell(const CellFile& cell, const std::string& name = "");
+  std::string LogPath(const std::string& attempt, int rank, const std::string& name = "") const;
 
   // So that a later agent can end what this one leaves behind when it is killed.
   absl::Status RecordPids(const std::string& attempt, const std::vector<uint32_t>& ranks,

@@ -222,8 +222,7 @@ void GangHost::Apply(const gang_action::Spawn& action) {
   if (!recorded.ok()) spdlog::warn("{}", Message(recorded));
 }
 
-absl::Status GangHost::SpawnRank(HeldGang& held, HeldRank& rank, const std::string& endpoint) {
-  const LocalRank& place = rank.place();
+CellFile GangHost::CellOf(const HeldGang& held, const HeldRank& rank) const {
   CellFile cell;
   cell.attempt = held.order.attempt;
   cell.run = held.order.run;
@@ -231,18 +230,21 @@ absl::Status GangHost::SpawnRank(HeldGang& held, HeldRank& rank, const std::stri
   cell.repeat = held.order.repeat;
   cell.stack = held.order.stack;
   cell.spec = held.order.spec;
-  cell.rank = static_cast<int>(place.rank);
-  cell.local_rank = static_cast<int>(place.local_rank);
+  cell.rank = static_cast<int>(rank.place().rank);
+  cell.local_rank = static_cast<int>(rank.place().local_rank);
   cell.world_size = static_cast<int>(held.order.members.size());
-  cell.endpoint = cell.world_size > 1 ? endpoint : "";
   cell.device_kind = RunnerDeviceKind(rank.device());
   cell.device_uuid = rank.device().uuid;
   cell.device_ordinal = 0;  // the only one it sees
   cell.card = options_.card_name ? options_.card_name(rank.device()) : rank.device().raw_name;
   cell.seed = held.order.seed;
   cell.spawned_at_boot_ns = clock_.Now().time_since_epoch().count();
-  ASSAY_ASSIGN_OR_RETURN(const std::string cell_path, files_.WriteCell(cell));
+  return cell;
+}
 
+absl::StatusOr<ChildSpec> GangHost::ChildOf(const HeldGang& held, const HeldRank& rank,
+                                            const CellFile& cell, const std::string& name) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string cell_path, files_.WriteCell(cell, name));
   ChildSpec spec;
   spec.program = held.stack.program;
   spec.arguments = {
@@ -253,13 +255,22 @@ absl::Status GangHost::SpawnRank(HeldGang& held, HeldRank& rank, const std::stri
       "--lifeline",
       fmt::format("fd:{},{:g}", kLifelineFd, std::chrono::duration<double>(lifeline_).count())};
   spec.environment = RunnerEnvironment(options_.environment, held.stack.environment, rank.device());
-  spec.mark = fmt::format("{}/{}", held.order.attempt, place.rank);
-  spec.log_path = files_.LogPath(held.order.attempt, cell.rank);
+  spec.mark = fmt::format("{}/{}", held.order.attempt, rank.place().rank);
+  spec.log_path = files_.LogPath(held.order.attempt, static_cast<int>(rank.place().rank), name);
   spec.lifeline_interval = lifeline_ / 4;
-  const bool listens = place.rank == 0 && held.endpoint.has_value();
-  spec.passed_fds = {listens ? held.endpoint->socket.get() : -1, rank.lock->fd()};
+  spec.passed_fds = {-1, rank.lock->fd()};
+  spec.cpus = PlaceRank(rank.device()).near;
+  return spec;
+}
+
+absl::Status GangHost::SpawnRank(HeldGang& held, HeldRank& rank, const std::string& endpoint) {
+  CellFile cell = CellOf(held, rank);
+  cell.endpoint = cell.world_size > 1 ? endpoint : "";
+  ASSAY_ASSIGN_OR_RETURN(ChildSpec spec, ChildOf(held, rank, cell, ""));
+  if (rank.place().rank == 0 && held.endpoint.has_value()) {
+    spec.passed_fds[0] = held.endpoint->socket.get();
+  }
   rank.placement = PlaceRank(rank.device());
-  spec.cpus = rank.placement.near;
   rank.oom_kills_before = OomKillCount();
   ASSAY_ASSIGN_OR_RETURN(rank.child, ChildProcess::Spawn(loop_, reaper_, spec, rank));
   rank.placement.cpus = AffinityOf(rank.child->pid());
@@ -313,7 +324,7 @@ void GangHost::Apply(const gang_action::Finish& action) {
                        rank->exit()->system_seconds});
     }
     if (held.telemetry) {
-      report.telemetry = held.telemetry->Finish(usage);
+      report.telemetry.Merge(held.telemetry->Finish(usage));
       for (const DeviceFault& fault : held.telemetry->Faults()) {
         BlameDevice(fault, &report.ranks);
       }

@@ -73,6 +73,8 @@ class GangHost {
   void Apply(const gang_action::Acquire& action);
   void Apply(const gang_action::Release& action);
   void Apply(const gang_action::Spawn& action);
+  void Apply(const gang_action::RunSide& action);
+  void Apply(const gang_action::StopSide& action);
   void Apply(const gang_action::StopRank& action);
   void Apply(const gang_action::WindowBegin& action);
   void Apply(const gang_action::WindowEnd& action);
@@ -88,7 +90,14 @@ class GangHost {
   std::optional<Refusal> FindStack(HeldGang& held);
   std::optional<Refusal> MakeEndpoint(HeldGang& held);
   RankPlacement PlaceRank(const Device& device) const;
+  CellFile CellOf(const HeldGang& held, const HeldRank& rank) const;
+  // `name` sets files of the same attempt and rank apart.
+  absl::StatusOr<ChildSpec> ChildOf(const HeldGang& held, const HeldRank& rank,
+                                    const CellFile& cell, const std::string& name);
   absl::Status SpawnRank(HeldGang& held, HeldRank& rank, const std::string& endpoint);
+  // What runs beside a cell (gang_host_side.cc).
+  void LookAtSide(const std::string& attempt);
+  absl::Status StartLoad(HeldGang& held);
   void Drain();
   void ArmTimer();
   const Device* FindDevice(const std::string& uuid) const;

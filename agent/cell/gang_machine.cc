@@ -15,13 +15,6 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// A peer's number as a duration that cannot overflow a deadline.
-nanoseconds SafeSeconds(double seconds, double fallback) {
-  constexpr double kWeek = 7 * 86400.0;
-  if (!std::isfinite(seconds) || seconds <= 0) seconds = fallback;
-  return nanoseconds(static_cast<int64_t>(std::min(seconds, kWeek) * 1e9));
-}
-
 std::string PeerMessage(const LocalRank& place, const Diagnosis& cause) {
   return fmt::format("ended because rank {} on {} did: {}", place.rank, place.gpu_uuid,
                      cause.message);
@@ -117,12 +110,9 @@ void GangMachine::On(const gang_event::Started& event) {
                   fmt::format("node {} holds no such attempt (any more)", node_));
   }
   if (gang->state != State::kReady) return;
-  gang->state = State::kRunning;
-  gang->started = now_;
-  // Exact: the coordinator adds a margin for its messages and is the backstop.
-  gang->cell_limit = now_ + SafeSeconds(gang->order.spec.limits.cell_seconds, 900);
-  for (Rank& rank : gang->ranks) rank.last_sign = now_;
-  Emit(gang_action::Spawn{event.order.attempt, event.order.endpoint});
+  gang->start_endpoint = event.order.endpoint;
+  heat_.Arrive(GpusOf(*gang), now_);
+  Proceed(*gang);
 }
 
 // --- ends that others decide
@@ -173,6 +163,10 @@ void GangMachine::EndGang(const std::string& attempt, const Diagnosis& cause) {
   Gang* gang = FindGang(attempt);
   if (gang == nullptr) return;
   if (gang->state == State::kRunning) return StopAll(*gang, cause);
+  if (gang->state == State::kBeside) {
+    if (!gang->ended_by) gang->ended_by = cause;
+    return Emit(gang_action::StopSide{attempt, kill_grace_});
+  }
   gangs_.erase(attempt);
   Emit(gang_action::Release{attempt});
 }
@@ -366,6 +360,7 @@ void GangMachine::FinishWhenAllGone(Gang& gang) {
   report.run = gang.order.run;
   report.cell = gang.order.cell;
   report.node = node_;
+  report.telemetry = std::move(gang.telemetry);
   report.seconds = std::chrono::duration<double>(now_ - gang.started).count();
   for (Rank& rank : gang.ranks) report.ranks.push_back(std::move(rank.report));
   gangs_.erase(report.attempt);
@@ -374,6 +369,7 @@ void GangMachine::FinishWhenAllGone(Gang& gang) {
 
 void GangMachine::CloseWindow(Gang& gang) {
   if (std::exchange(gang.window_open, false)) {
+    heat_.NoteLoad(GpusOf(gang), now_);
     Emit(gang_action::WindowEnd{gang.order.attempt});
   }
 }
@@ -389,6 +385,8 @@ void GangMachine::On(const gang_event::Tick&) {
     Gang& gang = gangs_.at(attempt);
     if (gang.state == State::kRunning) {
       TickGang(gang);
+    } else if (gang.state == State::kBeside) {
+      TickSide(gang);
     } else if (now_ >= gang.give_up) {
       gangs_.erase(attempt);
       Emit(gang_action::Release{attempt});
@@ -440,7 +438,7 @@ std::optional<BootTime> GangMachine::NextDeadline() const {
   };
   for (const auto& [attempt, gang] : gangs_) {
     if (gang.state != State::kRunning) {
-      consider(gang.give_up);
+      consider(gang.state == State::kBeside ? gang.next_progress : gang.give_up);
       continue;
     }
     bool any_to_stop = false;

@@ -1,7 +1,10 @@
 // GangMachine: this agent's part of every gang it takes part in, as a pure state machine.
 //
-//   Offered -> [acquiring] -> Prepared -> [ready] -> Started -> [running] -> all ranks gone ->
-//   Finish
+//   Offered -> [acquiring] -> Prepared -> [ready] -> Started -> [beside] -> [running] ->
+//   all ranks gone -> Finish
+//
+// Beside (gang_machine_side.cc): where the cell asks for it and a GPU is cold, a load settles it
+// before the ranks are started. No limit of the cell runs meanwhile; the load has its own.
 //
 // The first local rank that fails ends the others (kPeerGrace), so that nobody waits in a
 // collective for a rank that left. What a rank came to is decided once: by its result record, else
@@ -19,6 +22,7 @@
 
 #include "agent/cell/failure_text.h"
 #include "agent/cell/gang_events.h"
+#include "agent/cell/heat_book.h"
 #include "common/clock/clock.h"
 
 namespace assay {
@@ -34,6 +38,8 @@ inline constexpr std::chrono::seconds kExitGrace{10};
 inline constexpr std::chrono::seconds kRecordsClosedGrace{5};
 // Progress of an attempt: at most two a second.
 inline constexpr std::chrono::milliseconds kProgressInterval{500};
+// The same of what runs beside: it tells the coordinator that the gang's limits stand still.
+inline constexpr std::chrono::seconds kSideProgressInterval{2};
 // Until a Welcome says otherwise.
 inline constexpr std::chrono::seconds kDefaultKillGrace{5};
 
@@ -50,7 +56,7 @@ class GangMachine {
   bool draining() const { return draining_; }
 
  private:
-  enum class State { kAcquiring, kReady, kRunning };
+  enum class State { kAcquiring, kReady, kBeside, kRunning };
 
   struct Rank {
     LocalRank place;
@@ -82,6 +88,10 @@ class GangMachine {
     GangProgress progress;
     bool progress_waits = false;
     BootTime next_progress{};
+    std::string start_endpoint;         // of Started, while something runs beside
+    std::optional<Diagnosis> ended_by;  // while something runs beside
+    bool settled_here = false;          // a load ran, or was tried, for this attempt
+    Record telemetry;                   // what this machine knows for the report
   };
 
   using Gangs = std::map<std::string, Gang>;
@@ -96,6 +106,7 @@ class GangMachine {
   void On(const gang_event::RankBroke& event);
   void On(const gang_event::RecordsClosed& event);
   void On(const gang_event::RankGone& event);
+  void On(const gang_event::SideEnded& event);
   void On(const gang_event::Welcomed& event);
   void On(const gang_event::LeaseEnded& event);
   void On(const gang_event::DrainSet& event);
@@ -113,6 +124,12 @@ class GangMachine {
   Rank* FindRank(const std::string& attempt, uint32_t rank, Gang** gang, size_t* index);
   void Refuse(const std::string& attempt, const std::string& reason, const std::string& message);
   std::string FaultOf(const PrepareOrder& order) const;
+  // The next step of a gang that was started: settle, or its ranks.
+  void Proceed(Gang& gang);
+  bool NeedsSettling(const Gang& gang) const;
+  void NoteSettled(Gang& gang) const;
+  void StartRanks(Gang& gang);
+  void TickSide(Gang& gang);
   void Stop(Gang& gang, size_t index, const Diagnosis& cause);
   void StopAll(Gang& gang, const Diagnosis& cause);
   // Ends a gang in any state: releases one that does not run yet.
@@ -126,11 +143,15 @@ class GangMachine {
   void NoteProgress(Gang& gang);
   void SendProgress(Gang& gang);
   void CloseWindow(Gang& gang);
+  static std::vector<std::string> GpusOf(const Gang& gang);
+  // A peer's number as a duration that cannot overflow a deadline.
+  static std::chrono::nanoseconds SafeSeconds(double seconds, double fallback);
   std::chrono::nanoseconds SilenceLimit(const Gang& gang) const;
   void Emit(GangAction action) { actions_.push_back(std::move(action)); }
 
   std::string node_;
   Gangs gangs_;
+  HeatBook heat_;
   bool draining_ = false;
   bool shutting_down_ = false;
   std::chrono::nanoseconds kill_grace_ = kDefaultKillGrace;

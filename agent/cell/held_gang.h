@@ -13,6 +13,8 @@
 #include "agent/cell/gang_events.h"
 #include "agent/cell/ports.h"
 #include "agent/cell/record_lines.h"
+#include "agent/cell/settle_rule.h"
+#include "agent/cell/side_run.h"
 #include "agent/host/rank_cpus.h"
 #include "agent/process/child_process.h"
 
@@ -52,6 +54,19 @@ class HeldRank final : public ChildObserver {
   std::optional<ChildExit> exit_;
 };
 
+// What runs beside the cell, from RunSide to SideEnded.
+struct HeldSide {
+  HeldSide(Side which, std::unique_ptr<HeatWatch> watch, const SettleRule& settling,
+           EventLoop& loop, OrphanReaper& reaper, const Clock& clock)
+      : side(which), heat(std::move(watch)), rule(settling), run(loop, reaper, clock) {}
+
+  const Side side;
+  const std::unique_ptr<HeatWatch> heat;
+  SettleRule rule;
+  SideRun run;
+  std::optional<SideResult> result;  // decided; its processes are being ended
+};
+
 struct HeldGang {
   PrepareOrder order;
   std::vector<std::unique_ptr<HeldRank>> ranks;
@@ -59,6 +74,7 @@ struct HeldGang {
   std::optional<BoundEndpoint> endpoint;
   std::unique_ptr<EndpointProbe> probe;
   std::unique_ptr<TelemetrySession> telemetry;
+  std::unique_ptr<HeldSide> side;
   WallTime started_at{};
 };
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -77,11 +78,33 @@ class TelemetrySession {
   virtual std::vector<DeviceFault> Faults() { return {}; }
 };
 
+// What the sensors of some GPUs say of their heat; the worst of them stands for all.
+struct HeatReading {
+  // kNotYet: one has not answered so far. kMissing: one has no thermometer or no SM clock.
+  enum class Sensors { kNotYet, kThere, kMissing };
+  Sensors sensors = Sensors::kNotYet;
+  bool flat = false;
+  std::optional<double> celsius;
+  std::optional<double> celsius_per_second;
+  std::optional<double> clock_ratio_per_second;  // of the clock
+};
+
+// Watches GPUs until they are flat under load, from its own thread while it lives.
+class HeatWatch {
+ public:
+  virtual ~HeatWatch() = default;
+  // Only what comes after this counts.
+  virtual void LoadBegan() = 0;
+  virtual HeatReading Read() = 0;
+};
+
 class DeviceTelemetry {
  public:
   virtual ~DeviceTelemetry() = default;
   // Never null. A device that is unknown or gone yields a session whose fields stay not known.
   virtual std::unique_ptr<TelemetrySession> Begin(std::span<const std::string> device_uuids) = 0;
+  // Null where there is no heat to watch: a processor, a simulated device, no driver.
+  virtual std::unique_ptr<HeatWatch> WatchHeat(std::span<const std::string>) { return nullptr; }
 };
 
 }  // namespace assay

@@ -142,6 +142,7 @@ NvmlDevice DeviceOf(const json& object, int place, const std::string& where) {
             "power_limit_default_watts",
             "processes",
             "sample",
+            "heat",
             "mig_slices"});
   NvmlDevice device;
   device.uuid = Text(object, "uuid", where, true);
@@ -213,6 +214,7 @@ absl::StatusOr<std::unique_ptr<FakeNvml>> FakeNvml::Parse(const std::string& tex
     std::map<std::string, NvmlSample> samples;
     std::map<std::string, std::vector<int64_t>> pids, xids;
     std::map<std::string, const json*> objects;
+    std::map<std::string, Heat> heats;
     system.driver_version = Text(document, "driver_version", "the file", false);
     const json& devices = document.at("devices");
     if (!devices.is_array()) throw Fault("'devices' is not a list");
@@ -229,6 +231,16 @@ absl::StatusOr<std::unique_ptr<FakeNvml>> FakeNvml::Parse(const std::string& tex
       if (const auto list = object.find("xids"); list != object.end() && !list->is_null()) {
         xids[device.uuid] = list->get<std::vector<int64_t>>();
       }
+      if (const auto found = object.find("heat"); found != object.end() && !found->is_null()) {
+        const std::string at = where + ", heat";
+        OnlyKeys(*found, at, {"idle_celsius", "busy_celsius", "seconds", "clock_loss_ratio"});
+        heats[device.uuid] = {Maybe<double>(*found, "idle_celsius", at).value_or(30),
+                              Maybe<double>(*found, "busy_celsius", at).value_or(70),
+                              Maybe<double>(*found, "seconds", at).value_or(20),
+                              Maybe<double>(*found, "clock_loss_ratio", at).value_or(0),
+                              std::nullopt,
+                              {}};
+      }
       objects[device.uuid] = &object;
       for (size_t i = 0; i < device.slices.size(); ++i) {
         const json& slice = object["mig_slices"][i];
@@ -244,6 +256,7 @@ absl::StatusOr<std::unique_ptr<FakeNvml>> FakeNvml::Parse(const std::string& tex
     fake->samples_ = std::move(samples);
     fake->pids_ = std::move(pids);
     fake->xids_ = std::move(xids);
+    fake->heats_ = std::move(heats);
     for (const auto& [uuid, object] : objects) {
       AddState(*object, "device " + uuid, fake->states_[uuid]);
       fake->links_[uuid].generation = Maybe<int>(*object, "pcie_generation", "device " + uuid);
@@ -295,7 +308,35 @@ absl::StatusOr<NvmlSample> FakeNvml::Sample(const std::string& uuid) {
   if (!failure_.ok()) return failure_;
   const auto found = samples_.find(uuid);
   if (found == samples_.end()) return absl::NotFoundError("no sample of " + uuid);
-  return found->second;
+  const auto heat = heats_.find(uuid);
+  return heat == heats_.end() ? found->second : Heated(heat->second, found->second);
+}
+
+NvmlSample FakeNvml::Heated(Heat& heat, NvmlSample sample) {
+  const BootTime now = clock_ != nullptr ? clock_->Now() : BootClock::now();
+  const double passed = std::chrono::duration<double>(now - heat.at).count();
+  if (heat.celsius) {
+    const double towards = passed <= 1 ? heat.busy_celsius : heat.idle_celsius;
+    *heat.celsius += (towards - *heat.celsius) * (1 - std::exp(-passed / heat.seconds));
+  } else {
+    heat.celsius = heat.idle_celsius;
+  }
+  heat.at = now;
+  sample.temperature_celsius = std::round(*heat.celsius);  // as NVML gives it
+  const double warmth =
+      (*heat.celsius - heat.idle_celsius) / (heat.busy_celsius - heat.idle_celsius);
+  if (sample.sm_clock_hertz) *sample.sm_clock_hertz *= 1 - heat.clock_loss_ratio * warmth;
+  return sample;
+}
+
+bool FakeNvml::captured_heats(const std::string& uuid) const {
+  MutexLock lock(mutex_);
+  return heats_.contains(uuid);
+}
+
+void FakeNvml::SetClock(const Clock* clock) {
+  MutexLock lock(mutex_);
+  clock_ = clock;
 }
 
 // A slice has neither state nor link of its own.

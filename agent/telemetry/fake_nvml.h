@@ -14,8 +14,13 @@
 //    "sample": {"power_watts": 31.2, "sm_clock_mhz": 210, "memory_clock_mhz": 405,
 //               "temperature_celsius": 34, "memory_used_mib": 1, "throttle_reasons": 1,
 //               "energy_joules": 12345.6},
+//    "heat": {"idle_celsius": 34, "busy_celsius": 70, "seconds": 20, "clock_loss_ratio": 0.05},
 //    "mig_slices": [{"uuid": "MIG-...", "name": "...", "profile": "1g.5gb",
 //                    "memory_total_mib": 4864, "sm_count": 14, "sample": {...}}]}]}
+//
+// `heat`: the card is taken to be under load while it is sampled at least once a second, and its
+// temperature follows as an exponential with that time constant; at busy_celsius its SM clock is
+// clock_loss_ratio below that of `sample`.
 //
 // A key that is absent or null stands for NOT_SUPPORTED; `uuid`, `name` and `memory_total_mib` must
 // be there. Unknown keys are refused, since a misspelt one would silently read as not supported.
@@ -27,6 +32,7 @@
 #include <string>
 
 #include "agent/telemetry/nvml.h"
+#include "common/clock/clock.h"
 #include "common/sync/mutex.h"
 
 namespace assay {
@@ -48,7 +54,10 @@ class FakeNvml final : public Nvml {
   absl::StatusOr<std::vector<int64_t>> Xids(const std::string& uuid) override;
   absl::StatusOr<std::vector<int64_t>> ProcessIds(const std::string& uuid) override;
   bool captured() const override { return true; }
+  bool captured_heats(const std::string& uuid) const override;
 
+  // For tests: the clock of `heat`, which outlives this; the boot clock otherwise.
+  void SetClock(const Clock* clock);
   // For tests: what the next calls answer.
   void SetSample(const std::string& uuid, const NvmlSample& sample);
   void SetState(const std::string& uuid, const NvmlState& state);
@@ -59,7 +68,16 @@ class FakeNvml final : public Nvml {
   int64_t samples_taken() const;
 
  private:
+  struct Heat {
+    double idle_celsius = 0, busy_celsius = 0, seconds = 1, clock_loss_ratio = 0;
+    std::optional<double> celsius;  // now
+    BootTime at{};
+  };
+  NvmlSample Heated(Heat& heat, NvmlSample sample) ASSAY_REQUIRES(mutex_);
+
   mutable Mutex mutex_;
+  const Clock* clock_ ASSAY_GUARDED_BY(mutex_) = nullptr;
+  std::map<std::string, Heat> heats_ ASSAY_GUARDED_BY(mutex_);
   NvmlSystem system_ ASSAY_GUARDED_BY(mutex_);
   absl::Status failure_ ASSAY_GUARDED_BY(mutex_);
   std::map<std::string, NvmlSample> samples_ ASSAY_GUARDED_BY(mutex_);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "agent/telemetry/device_health.h"
+#include "agent/telemetry/heat_session.h"
 #include "agent/telemetry/sampling_session.h"
 
 namespace assay {
@@ -98,6 +99,18 @@ std::unique_ptr<TelemetrySession> NodeTelemetry::Begin(std::span<const std::stri
   }
   return std::make_unique<SamplingSession>(nvml_, clock_, options_, std::move(sampled),
                                            std::move(base));
+}
+
+std::unique_ptr<HeatWatch> NodeTelemetry::WatchHeat(std::span<const std::string> uuids) {
+  if (nvml_ == nullptr || uuids.empty()) return nullptr;
+  for (const std::string& uuid : uuids) {
+    const auto found = std::find_if(devices_.begin(), devices_.end(),
+                                    [&](const Device& device) { return device.uuid == uuid; });
+    if (found == devices_.end() || found->kind == "cpu") return nullptr;
+    if (found->simulated && !nvml_->captured_heats(uuid)) return nullptr;
+  }
+  return std::make_unique<HeatSession>(nvml_, clock_, options_.period,
+                                       std::vector<std::string>(uuids.begin(), uuids.end()));
 }
 
 }  // namespace assay

@@ -30,6 +30,7 @@ class NodeTelemetry final : public DeviceTelemetry {
   void SetDevices(const NodeInventory& inventory);
 
   std::unique_ptr<TelemetrySession> Begin(std::span<const std::string> device_uuids) override;
+  std::unique_ptr<HeatWatch> WatchHeat(std::span<const std::string> device_uuids) override;
 
  private:
   Nvml* const nvml_;

@@ -114,6 +114,8 @@ class Nvml {
   virtual absl::StatusOr<std::vector<int64_t>> ProcessIds(const std::string& uuid) = 0;
   // True where what it yields was captured and not measured: all its devices are `simulated`.
   virtual bool captured() const = 0;
+  // A captured device whose temperature follows a load all the same.
+  virtual bool captured_heats(const std::string&) const { return false; }
 };
 
 }  // namespace assay

@@ -59,6 +59,10 @@ void WindowStatistics::Add(size_t index, BootTime at, const NvmlSample& sample) 
   if (sample.temperature_celsius) {
     device.temperature_celsius =
         std::max(device.temperature_celsius.value_or(-1e9), *sample.temperature_celsius);
+    if (!device.temperature_first_celsius) {
+      device.temperature_first_celsius = sample.temperature_celsius;
+    }
+    device.temperature_last_celsius = sample.temperature_celsius;
   }
   if (sample.throttle_reasons) {
     ++device.throttle_count;
@@ -123,13 +127,16 @@ void WindowStatistics::Fill(Record& record) const {
   mean_clock(Field::kSmClockMeanHertz, &DeviceSums::clock_hertz, &DeviceSums::clock_count);
   mean_clock(Field::kMemoryClockMeanHertz, &DeviceSums::memory_clock_hertz,
              &DeviceSums::memory_clock_count);
-  std::optional<double> hottest;
-  for (const DeviceSums& device : devices_) {
-    if (device.temperature_celsius) {
-      hottest = std::max(hottest.value_or(-1e9), *device.temperature_celsius);
+  const auto hottest = [&](Field field, auto member) {
+    std::optional<double> celsius;
+    for (const DeviceSums& device : devices_) {
+      if (device.*member) celsius = std::max(celsius.value_or(-1e9), *(device.*member));
     }
-  }
-  SetNumber(record, Field::kTemperatureMaxCelsius, hottest);
+    SetNumber(record, field, celsius);
+  };
+  hottest(Field::kTemperatureMaxCelsius, &DeviceSums::temperature_celsius);
+  hottest(Field::kTemperatureBeginCelsius, &DeviceSums::temperature_first_celsius);
+  hottest(Field::kTemperatureEndCelsius, &DeviceSums::temperature_last_celsius);
   FillThrottling(record);
 }
 

@@ -54,7 +54,7 @@ class WindowStatistics {
     bool memory_known = false;
     double power_watts = 0, clock_hertz = 0, memory_clock_hertz = 0;
     int64_t power_count = 0, clock_count = 0, memory_clock_count = 0;
-    std::optional<double> temperature_celsius;
+    std::optional<double> temperature_celsius, temperature_first_celsius, temperature_last_celsius;
     int64_t throttle_count = 0, throttled = 0;
     std::array<int64_t, kThrottleFields.size()> throttled_by{};
     std::optional<double> energy_first_joules, energy_last_joules;

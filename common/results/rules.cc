@@ -117,9 +117,11 @@ void JudgeMarks(const Record& record, Verdict& verdict) {
   if (record.Has(Field::kStopReason) && record.Text(Field::kStopReason) != "confidence") {
     mark(kUnconverged);
   }
-  // Nothing of this version brings a GPU to a settled temperature, so no GPU cell that asked for it
-  // can claim it.
-  if (measured_on_gpu && record.Text(Field::kThermal) == "settled") mark(kUnsettled);
+  // Not known is not settled: nobody saw it come to rest.
+  if (measured_on_gpu && record.Text(Field::kThermal) == "settled" &&
+      !record.Flag(Field::kSettled).value_or(false)) {
+    mark(kUnsettled);
+  }
   const std::optional<double> throttled = record.Number(Field::kThrottleRatio);
   if (throttled && *throttled > kMostThrottleRatio) {
     mark(kThrottled);

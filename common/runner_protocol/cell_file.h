@@ -4,7 +4,10 @@
 //    "spec":{...every axis...,"stop":{...},"limits":{...}},
 //    "rank":0, "local_rank":0, "world_size":1, "endpoint":"host:port",
 //    "device":{"kind":"cuda|cpu|simulated","uuid":"GPU-...","ordinal":0,"card":"RTX 3090"},
-//    "seed":1, "spawned_at_boot_ns":0}
+//    "seed":1, "spawned_at_boot_ns":0, "purpose":"measure|settle"}
+//
+// `purpose`: "measure" the cell itself; "settle" a load that brings the device to its temperature,
+// without an end of its own and with no figure wanted of it. A runner may treat all alike.
 //
 // Header-only and free of gRPC, protobuf, abseil and fmt, since runners link none of them.
 #ifndef ASSAY_COMMON_RUNNER_PROTOCOL_CELL_FILE_H_
@@ -35,6 +38,7 @@ struct CellFile {
   std::string card;  // the catalogue's name; the simulator needs it
   uint64_t seed = 1;
   int64_t spawned_at_boot_ns = 0;  // CLOCK_BOOTTIME at spawn; 0 by hand
+  std::string purpose = "measure";
 };
 
 inline nlohmann::json SpecToJson(const Spec& s) {
@@ -116,7 +120,8 @@ inline nlohmann::json CellFileToJson(const CellFile& c) {
             {"ordinal", c.device_ordinal},
             {"card", c.card}}},
           {"seed", c.seed},
-          {"spawned_at_boot_ns", c.spawned_at_boot_ns}};
+          {"spawned_at_boot_ns", c.spawned_at_boot_ns},
+          {"purpose", c.purpose}};
 }
 
 // Throws as SpecFromJson does.
@@ -141,6 +146,7 @@ inline CellFile CellFileFromJson(const nlohmann::json& j) {
   }
   c.seed = j.value("seed", c.seed);
   c.spawned_at_boot_ns = j.value("spawned_at_boot_ns", c.spawned_at_boot_ns);
+  c.purpose = j.value("purpose", c.purpose);
   return c;
 }
 

@@ -8,6 +8,7 @@
 #ifndef ASSAY_COORDINATOR_SCHEDULER_GANG_H_
 #define ASSAY_COORDINATOR_SCHEDULER_GANG_H_
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -48,7 +49,11 @@ struct Gang {
   BootTime begun{};                  // of the phase
   std::optional<BootTime> deadline;  // of the phase; none while started and joined
   BootTime started{};                // when Start was decided
-  BootTime last_sign{};              // latest word of any agent about it
+  // From which the cell's own limit runs: later than `started` by what ran beside it.
+  BootTime limit_from{};
+  std::chrono::nanoseconds beside{0};    // spent so
+  std::optional<BootTime> beside_since;  // the last word that something runs beside
+  BootTime last_sign{};                  // latest word of any agent about it
   std::set<uint32_t> joined;
   bool all_joined = false;
   std::optional<Decision> decided;

@@ -95,7 +95,7 @@ void CoordinatorState::Impl::StartGang(Gang& gang) {
   }
   run->attempts[gang.row.id] = {gang.cell, gang.row.number};
   gang.phase = GangPhase::kStarted;
-  gang.begun = gang.started = gang.last_sign = now_;
+  gang.begun = gang.started = gang.limit_from = gang.last_sign = now_;
   gang.deadline = now_ + times_.join;
   batch_.attempts.push_back(gang.row);
   if (run->row.state == RunState::kWaiting) {
@@ -234,6 +234,7 @@ void CoordinatorState::Impl::On(const event::Progress& e) {
   Gang& gang = it->second;
   if (!gang.Started() || gang.PartOf(node->name) == nullptr) return;
   gang.last_sign = now_;
+  NoteBeside(gang, e.phase);
   // Rank 0 speaks for the gang in what is shown; any agent's word is a sign of life.
   if (node->name == gang.row.node) {
     gang.progress = e;
@@ -241,6 +242,18 @@ void CoordinatorState::Impl::On(const event::Progress& e) {
     if (!std::isfinite(e.seconds_left)) gang.progress.seconds_left = 0;
   }
   Notify(gang.run);
+}
+
+// While an agent settles its GPUs no limit of the cell runs; but it has a limit of its own, behind
+// which what it says moves nothing any more.
+void CoordinatorState::Impl::NoteBeside(Gang& gang, std::string_view phase) {
+  if (phase != "settle") return gang.beside_since.reset();
+  const auto passed = now_ - gang.beside_since.value_or(gang.begun);
+  gang.beside_since = now_;
+  if (gang.phase != GangPhase::kStarted || gang.beside + passed > times_.beside) return;
+  gang.beside += passed;
+  gang.limit_from += passed;
+  if (!gang.all_joined) gang.deadline = now_ + times_.join;
 }
 
 void CoordinatorState::Impl::AbortGang(Gang& gang, std::optional<Decision> decision) {
@@ -290,7 +303,7 @@ void CoordinatorState::Impl::CheckGang(const std::string& attempt) {
                      Decision{Outcome::kFail, std::string(reason::kJoinTimeout),
                               fmt::format("did not join within {:.0f} s: {}", waited, missing)});
   }
-  if (now_ >= gang.started + FromSeconds(limits.cell_seconds) + times_.cell_margin) {
+  if (now_ >= gang.limit_from + FromSeconds(limits.cell_seconds) + times_.cell_margin) {
     return AbortGang(gang, Decision{Outcome::kTimeout, std::string(reason::kCellLimit),
                                     fmt::format("not done within limits.cell_seconds, {:.0f} s",
                                                 limits.cell_seconds)});

@@ -95,6 +95,7 @@ class CoordinatorState::Impl {
   // Without a decision the ranks that failed decide.
   void AbortGang(Gang& gang, std::optional<Decision> decision);
   void CheckGang(const std::string& attempt);  // deadlines
+  void NoteBeside(Gang& gang, std::string_view phase);
   void RefuseOffer(Gang& gang, const std::string& node, const std::string& reason,
                    const std::string& message);
   void SendAbort(const GangPart& part, const std::string& attempt, Outcome outcome,

@@ -46,7 +46,7 @@ void CoordinatorState::Impl::AdoptGang(Run& run, AttemptRow row) {
   gang.run = run.row.id;
   gang.cell = row.cell;
   gang.row = std::move(row);
-  gang.begun = gang.started = gang.last_sign = now_;
+  gang.begun = gang.started = gang.limit_from = gang.last_sign = now_;
   gang.phase = GangPhase::kStarted;
   gang.all_joined = true;
   for (uint32_t rank = 0; rank < gang.row.members.size(); ++rank) {

@@ -168,11 +168,13 @@ TEST(Rules, ACellStoppedByACapIsUnconverged) {
   EXPECT_THAT(MarksOf({{Field::kStopReason, Value()}}), IsEmpty());
 }
 
-TEST(Rules, AGpuCellThatAskedToBeSettledIsUnsettled) {
-  EXPECT_THAT(MarksOf({{Field::kThermal, std::string("settled")}}), ElementsAre("unsettled"));
-  EXPECT_THAT(MarksOf({{Field::kThermal, std::string("settled")},
-                       {Field::kGpuUuids, std::string("CPU-1")}}),
-              IsEmpty());
+TEST(Rules, AGpuCellThatAskedToBeSettledAndWasNotSeenToBeIsUnsettled) {
+  const Change asked{Field::kThermal, std::string("settled")};
+  EXPECT_THAT(MarksOf({asked}), ElementsAre("unsettled"));
+  EXPECT_THAT(MarksOf({asked, {Field::kSettled, false}}), ElementsAre("unsettled"));
+  EXPECT_THAT(MarksOf({asked, {Field::kSettled, true}}), IsEmpty());
+  EXPECT_THAT(MarksOf({{Field::kSettled, false}}), IsEmpty());  // asked for a cold one
+  EXPECT_THAT(MarksOf({asked, {Field::kGpuUuids, std::string("CPU-1")}}), IsEmpty());
 }
 
 // Case 28: throttled, but present.
