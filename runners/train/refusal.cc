@@ -68,8 +68,13 @@ std::optional<RunnerResult> Refuse(const CellFile& cell) {
   if (spec.layout != "channels-last" && spec.layout != "contiguous") {
     return Unsupported("value_not_in_stack", "this stack has no layout '" + spec.layout + "'");
   }
-  if (spec.data != "synthetic") {
-    return Unsupported("value_not_in_stack", "this stack has no data '" + spec.data + "' yet");
+  if (spec.data != "synthetic" && spec.data != "host") {
+    return Unsupported("value_not_in_stack", "this stack has no data '" + spec.data + "'");
+  }
+  if (spec.data == "host" && cell.device_kind == "cpu") {
+    return Unsupported("value_not_in_stack",
+                       "data host is copied from the host to a device, and a CPU works on the "
+                       "host's memory itself");
   }
   if (!ParseImage(spec.image, *model)) {
     return Unsupported("value_not_in_stack",

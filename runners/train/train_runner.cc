@@ -13,13 +13,13 @@
 #include <optional>
 
 #include "common/version.h"
+#include "runners/train/data/data_source.h"
 #include "runners/train/device/granted_cores.h"
 #include "runners/train/failure.h"
 #include "runners/train/lanes/lane.h"
 #include "runners/train/latency.h"
 #include "runners/train/loaded_library.h"
 #include "runners/train/refusal.h"
-#include "runners/train/synthetic_data.h"
 #include "runners/train/trainer.h"
 
 namespace assay::train {
@@ -217,9 +217,12 @@ RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& devi
   fields["unit"] = entry.sample_unit + "/s";
   LimitThreads();
   fields["threads"] = at::get_num_threads();
-  SyntheticData data(device.torch(), device.MemoryBytes(), placement.layout, spec.batch,
-                     *ParseImage(spec.image, entry), model->classes());
-  fields["data_batches"] = data.batches();
+  const std::unique_ptr<DataSource> data = MakeDataSource(spec.data, device,
+                                                          {.batch = spec.batch,
+                                                           .image = *ParseImage(spec.image, entry),
+                                                           .classes = model->classes(),
+                                                           .layout = placement.layout});
+  fields["data_batches"] = data->batches();
   Trainer trainer(*model, precision, spec.accumulate);
   device.Synchronize();
   fields["device_setup_seconds"] =
@@ -227,7 +230,7 @@ RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& devi
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   records.Joined();
 
-  const std::unique_ptr<Lane> lane = MakeLane(spec.lane, device, trainer, data);
+  const std::unique_ptr<Lane> lane = MakeLane(spec.lane, device, trainer, *data);
   const Measurement measured = Measure(device, *lane, spec.stop, spec.batch, records);
   AddMeasurement(measured, spec.batch, fields);
   const bool finite = AddLosses(measured, fields);
@@ -235,7 +238,9 @@ RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& devi
     fields["loss_scale"] = scaler->scale().item<double>();
   }
   if (!train) {
+    data->BringAhead(false);
     AddLatency(MeasureLatency(device, *lane, spec.stop.min_seconds, records), fields);
+    data->BringAhead(true);
   }
   return JudgeLosses(measured, finite);
 }

@@ -14,10 +14,10 @@
 #include <optional>
 #include <vector>
 
+#include "runners/train/data/data_source.h"
 #include "runners/train/models/model.h"
 #include "runners/train/precision/loss_scaler.h"
 #include "runners/train/precision/precision.h"
-#include "runners/train/synthetic_data.h"
 
 namespace assay::train {
 

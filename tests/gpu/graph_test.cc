@@ -38,8 +38,9 @@ struct Bench {
     at::manual_seed(5);
     const Placement placement{device->torch(), c10::MemoryFormat::ChannelsLast, train};
     model = MakeResNet50(placement);
-    data = std::make_unique<SyntheticData>(device->torch(), device->MemoryBytes(), placement.layout,
-                                           batch, image, model->classes());
+    data = MakeDataSource(
+        "synthetic", *device,
+        {.batch = batch, .image = image, .classes = model->classes(), .layout = placement.layout});
     // A low rate where two runs are compared: a high one magnifies rounding from step to step.
     trainer = std::make_unique<Trainer>(*model, precision, 1,
                                         SgdOptions{.learning_rate = deterministic ? 1e-4 : 1e-3});
@@ -49,7 +50,7 @@ struct Bench {
 
   std::unique_ptr<Device> device;
   std::unique_ptr<Model> model;
-  std::unique_ptr<SyntheticData> data;
+  std::unique_ptr<DataSource> data;
   std::unique_ptr<Trainer> trainer;
   std::unique_ptr<Lane> lane;
 };

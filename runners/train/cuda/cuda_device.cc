@@ -18,6 +18,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "runners/train/cuda/cuda_copy_queue.h"
 #include "runners/train/cuda/cuda_recorder.h"
 #include "runners/train/cuda/step_counter.h"
 #include "runners/train/device/device.h"
@@ -217,6 +218,8 @@ class CudaDevice final : public Device {
   std::unique_ptr<Recording> Record(const std::function<void()>& work) override {
     return recorder_.value().Record(work);
   }
+
+  std::unique_ptr<CopyQueue> MakeCopyQueue() override { return MakeCudaCopyQueue(device_.index()); }
 
   int64_t QueueDepth(double step_seconds) const override {
     constexpr double kQueuedSeconds = 0.25;

@@ -14,21 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of the machine, or of the control group or this process's limits where that is less.
-int64_t HostMemoryBytes() {
-  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  std::ifstream limit("/sys/fs/cgroup/memory.max");
-  int64_t limit_bytes = 0;
-  if (limit >> limit_bytes && limit_bytes > 0) bytes = std::min(bytes, limit_bytes);
-  for (const auto resource : {RLIMIT_DATA, RLIMIT_AS}) {
-    rlimit own{};
-    if (getrlimit(resource, &own) == 0 && own.rlim_cur < static_cast<rlim_t>(bytes)) {
-      bytes = static_cast<int64_t>(own.rlim_cur);
-    }
-  }
-  return bytes;
-}
-
 // Work is done when the call returns, so the host's steady clock is the device's.
 class CpuDevice final : public Device {
  public:
@@ -77,6 +62,9 @@ class CpuDevice final : public Device {
   std::unique_ptr<Recording> Record(const std::function<void()>&) override {
     throw CannotRecord("a CPU has no CUDA Graphs");
   }
+  std::unique_ptr<CopyQueue> MakeCopyQueue() override {
+    throw std::runtime_error("a CPU works on the host's memory itself: nothing is copied to it");
+  }
   int64_t QueueDepth(double) const override { return 0; }
 
  private:
@@ -86,6 +74,20 @@ class CpuDevice final : public Device {
 };
 
 }  // namespace
+
+int64_t HostMemoryBytes() {
+  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  std::ifstream limit("/sys/fs/cgroup/memory.max");
+  int64_t limit_bytes = 0;
+  if (limit >> limit_bytes && limit_bytes > 0) bytes = std::min(bytes, limit_bytes);
+  for (const auto resource : {RLIMIT_DATA, RLIMIT_AS}) {
+    rlimit own{};
+    if (getrlimit(resource, &own) == 0 && own.rlim_cur < static_cast<rlim_t>(bytes)) {
+      bytes = static_cast<int64_t>(own.rlim_cur);
+    }
+  }
+  return bytes;
+}
 
 std::unique_ptr<Device> MakeCpuDevice() { return std::make_unique<CpuDevice>(); }
 

@@ -55,6 +55,18 @@ struct CannotRecord : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Copies from the host to the device, beside the steps.
+class CopyQueue {
+ public:
+  virtual ~CopyQueue() = default;
+  // Copies queued from now on wait until the steps queued so far are done.
+  virtual void WaitForSteps() = 0;
+  // Queues a copy from pinned memory and does not wait; alike in shape and layout.
+  virtual void Copy(const at::Tensor& to, const at::Tensor& from) = 0;
+  // Steps queued from now on wait until the copies queued so far are done.
+  virtual void StepsWait() = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -99,6 +111,9 @@ class Device {
   // CannotRecord with what stood in the way.
   virtual std::unique_ptr<Recording> Record(const std::function<void()>& work) = 0;
 
+  // Throws std::runtime_error on a CPU, which works on the host's memory itself.
+  virtual std::unique_ptr<CopyQueue> MakeCopyQueue() = 0;
+
   // Pending steps that keep the device busy yet let the host stop soon: about a quarter of a second
   // of work. 0 where steps are not queued at all.
   virtual int64_t QueueDepth(double step_seconds) const = 0;
@@ -107,6 +122,9 @@ class Device {
 };
 
 std::unique_ptr<Device> MakeCpuDevice();
+
+// Memory of the host, or of the control group or this process's limits where that is less.
+int64_t HostMemoryBytes();
 
 // What a process can know of CUDA without making a context on a device.
 struct CudaStack {

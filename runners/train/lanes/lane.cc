@@ -13,11 +13,11 @@ StepOutput EagerLane::Step() {
   return output;
 }
 
-GraphLane::GraphLane(Device& device, Trainer& trainer, SyntheticData& data)
+GraphLane::GraphLane(Device& device, Trainer& trainer, DataSource& data)
     : device_(device),
       trainer_(trainer),
       data_(data),
-      recorded_(static_cast<size_t>(data.batches())) {}
+      recorded_(static_cast<size_t>(data.places())) {}
 
 StepOutput GraphLane::Run(const Batch& batch) {
   const StepOutput output = trainer_.Step(batch);
@@ -43,7 +43,7 @@ StepOutput GraphLane::Step() {
 }
 
 std::unique_ptr<Lane> MakeLane(const std::string& name, Device& device, Trainer& trainer,
-                               SyntheticData& data) {
+                               DataSource& data) {
   if (name == "graph") return std::make_unique<GraphLane>(device, trainer, data);
   return std::make_unique<EagerLane>(device, trainer, data);
 }

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "runners/train/data/data_source.h"
 #include "runners/train/device/device.h"
-#include "runners/train/synthetic_data.h"
 #include "runners/train/trainer.h"
 
 namespace assay::train {
@@ -30,7 +30,7 @@ class Lane {
 // Every kernel is launched by the host in every step, as a user of LibTorch or PyTorch does.
 class EagerLane final : public Lane {
  public:
-  EagerLane(Device& device, Trainer& trainer, SyntheticData& data)
+  EagerLane(Device& device, Trainer& trainer, DataSource& data)
       : device_(device), trainer_(trainer), data_(data) {}
   StepOutput Step() override;
   int64_t PrimingSteps() const override { return 2; }
@@ -38,13 +38,13 @@ class EagerLane final : public Lane {
  private:
   Device& device_;
   Trainer& trainer_;
-  SyntheticData& data_;
+  DataSource& data_;
 };
 
 // The whole step is one recording that the host starts with one call: forward pass, loss, backward
 // pass, loss scaling, optimizer and the device's step counter.
 //
-// One recording for each batch of the data, since a recording reads from fixed addresses: a copy of
+// One recording for each place of the data, since a recording reads from fixed addresses: a copy of
 // the next batch into one place would take bandwidth from each step (at the 4.3 TB/s that an H200
 // copies with, 72 us for 256 images of fp32, of some 10 ms of inference) and memory for one more
 // batch.
@@ -54,9 +54,9 @@ class EagerLane final : public Lane {
 class GraphLane final : public Lane {
  public:
   // Before the model is made, device.PrepareToRecord() must have been called.
-  GraphLane(Device& device, Trainer& trainer, SyntheticData& data);
+  GraphLane(Device& device, Trainer& trainer, DataSource& data);
   StepOutput Step() override;
-  int64_t PrimingSteps() const override { return kEagerSteps + data_.batches(); }
+  int64_t PrimingSteps() const override { return kEagerSteps + data_.places(); }
 
   // Not recorded: cuDNN's search measures, libraries load kernels and make handles, and none of
   // that can be recorded.
@@ -71,14 +71,14 @@ class GraphLane final : public Lane {
 
   Device& device_;
   Trainer& trainer_;
-  SyntheticData& data_;
+  DataSource& data_;
   int64_t steps_ = 0;
-  std::vector<Recorded> recorded_;  // by the batch's place in the data
+  std::vector<Recorded> recorded_;  // by place of the data
 };
 
 // `name` is one of LaneNames().
 std::unique_ptr<Lane> MakeLane(const std::string& name, Device& device, Trainer& trainer,
-                               SyntheticData& data);
+                               DataSource& data);
 
 }  // namespace assay::train
 

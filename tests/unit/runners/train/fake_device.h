@@ -3,7 +3,12 @@
 #define ASSAY_TESTS_UNIT_RUNNERS_TRAIN_FAKE_DEVICE_H_
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "runners/train/device/device.h"
 #include "runners/train/lanes/lane.h"
@@ -52,6 +57,7 @@ class QueueingDevice : public Device {
     ++recordings;
     return std::make_unique<Again>(work);
   }
+  std::unique_ptr<CopyQueue> MakeCopyQueue() override { throw std::runtime_error("none here"); }
   int64_t QueueDepth(double) const override { return 3; }
 
   int64_t most_pending = 0;

@@ -46,6 +46,16 @@ TEST(Refuse, GraphsOnACpuAloneAndNeverByRunningEager) {
   EXPECT_EQ(ReasonOf(cell), "runs");
 }
 
+TEST(Refuse, DataThatHasNowhereToBeCopied) {
+  CellFile cell = CpuCell();
+  cell.spec.data = "host";
+  EXPECT_EQ(ReasonOf(cell), "value_not_in_stack");
+  cell.device_kind = "cuda";
+  EXPECT_EQ(ReasonOf(cell), "runs");
+  cell.spec.data = "tape";
+  EXPECT_EQ(ReasonOf(cell), "value_not_in_stack");
+}
+
 TEST(Refuse, OtherModes) {
   CellFile cell = CpuCell();
   cell.spec.mode = "sing";

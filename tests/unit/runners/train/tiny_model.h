@@ -6,8 +6,8 @@
 
 #include <memory>
 
+#include "runners/train/data/synthetic_data.h"
 #include "runners/train/models/layers.h"
-#include "runners/train/synthetic_data.h"
 
 namespace assay::train {
 
@@ -29,10 +29,17 @@ class TinyModel : public Model {
   Linear fc_;
 };
 
+inline BatchShape TinyShape(int64_t n) {
+  return {.batch = n,
+          .image = {8, 8},
+          .classes = kTinyClasses,
+          .layout = c10::MemoryFormat::ChannelsLast};
+}
+
 // Eight batches of `n` images of 8x8.
 inline SyntheticData TinyData(int64_t n) {
-  return SyntheticData(c10::kCPU, int64_t{1} << 30, c10::MemoryFormat::ChannelsLast, n, {8, 8},
-                       kTinyClasses);
+  const std::unique_ptr<Device> device = MakeCpuDevice();
+  return SyntheticData(*device, TinyShape(n));
 }
 
 inline Batch FixedBatch(int64_t n) { return TinyData(n).Next(); }
