@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "common/version.h"
+#include "runners/train/busy_pass.h"
 #include "runners/train/data/data_source.h"
 #include "runners/train/device/granted_cores.h"
 #include "runners/train/failure.h"
@@ -242,6 +243,8 @@ RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& devi
     AddLatency(MeasureLatency(device, *lane, spec.stop.min_seconds, records), fields);
     data->BringAhead(true);
   }
+  fields["gpu_busy_ratio"] = OrNull(
+      MeasureBusyRatio(device, *lane, measured.seconds / static_cast<double>(measured.steps)));
   return JudgeLosses(measured, finite);
 }
 

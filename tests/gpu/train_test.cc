@@ -1,5 +1,8 @@
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 
 #include "tests/gpu/gpu_fixture.h"
@@ -88,6 +91,45 @@ TEST_F(GpuTrain, LatencyWithDataFromTheHostHasTheCopyInIt) {
   // 154 MB take over 1 ms even at 128 GB/s.
   EXPECT_GT(host.fields["latency_p50_ms"].get<double>(),
             synthetic.fields["latency_p50_ms"].get<double>() + 1);
+}
+
+TEST_F(GpuTrain, BusyRatioTellsAHostThatIsTooSlowFromACardThatIsBusy) {
+  const RunnerResult small = Run(Cell("amp-fp16", 4));
+  ASSERT_EQ(small.outcome, "ok") << small.message;
+  ASSERT_TRUE(small.fields["gpu_busy_ratio"].is_number());
+  EXPECT_LT(small.fields["gpu_busy_ratio"].get<double>(), 0.8);
+  CellFile cell = Cell("amp-fp16", 128);
+  cell.spec.image = "224x224";
+  for (const std::string lane : {"eager", "graph"}) {
+    cell.spec.lane = lane;
+    const RunnerResult busy = Run(cell);
+    ASSERT_EQ(busy.outcome, "ok") << busy.message;
+    ASSERT_TRUE(busy.fields["gpu_busy_ratio"].is_number()) << lane;
+    EXPECT_GT(busy.fields["gpu_busy_ratio"].get<double>(), 0.9) << lane;
+    EXPECT_LE(busy.fields["gpu_busy_ratio"].get<double>(), 1.0) << lane;
+  }
+}
+
+// Kernels back to back, whose time the events around them know.
+TEST_F(GpuTrain, TraceHasTheKernelsAndTheirLengths) {
+  const std::unique_ptr<Device> device = MakeCudaDevice("", 0);
+  const at::Tensor a =
+      at::ones({4096, 4096}, at::TensorOptions(at::kFloat).device(device->torch()));
+  at::mm(a, a);
+  device->Synchronize();
+  device->BeginWindow();
+  for (int i = 0; i < 10; ++i) at::mm(a, a);
+  device->CountStep({}, {});
+  device->EndStep();
+  const double seconds = device->TakeOldest();
+  const auto spans = device->Trace([&] {
+    for (int i = 0; i < 10; ++i) at::mm(a, a);
+    device->Synchronize();
+  });
+  ASSERT_TRUE(spans.has_value());
+  EXPECT_GE(spans->size(), 10u);
+  const double traced = static_cast<double>(measure::UnionNanoseconds(*spans)) * 1e-9;
+  EXPECT_NEAR(traced / seconds, 1, 0.1);
 }
 
 TEST_F(GpuTrain, AllocatedIsAtMostReserved) {  // case 3

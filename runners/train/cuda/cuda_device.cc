@@ -20,6 +20,7 @@
 
 #include "runners/train/cuda/cuda_copy_queue.h"
 #include "runners/train/cuda/cuda_recorder.h"
+#include "runners/train/cuda/kernel_trace.h"
 #include "runners/train/cuda/step_counter.h"
 #include "runners/train/device/device.h"
 
@@ -220,6 +221,10 @@ class CudaDevice final : public Device {
   }
 
   std::unique_ptr<CopyQueue> MakeCopyQueue() override { return MakeCudaCopyQueue(device_.index()); }
+
+  std::optional<std::vector<measure::Span>> Trace(const std::function<void()>& work) override {
+    return TraceKernels(device_.index(), work);
+  }
 
   int64_t QueueDepth(double step_seconds) const override {
     constexpr double kQueuedSeconds = 0.25;

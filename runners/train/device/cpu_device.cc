@@ -65,6 +65,9 @@ class CpuDevice final : public Device {
   std::unique_ptr<CopyQueue> MakeCopyQueue() override {
     throw std::runtime_error("a CPU works on the host's memory itself: nothing is copied to it");
   }
+  std::optional<std::vector<measure::Span>> Trace(const std::function<void()>&) override {
+    return std::nullopt;
+  }
   int64_t QueueDepth(double) const override { return 0; }
 
  private:

@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "common/measure/busy_time.h"
+
 namespace assay::train {
 
 // Of the caching allocator, since the process began.
@@ -113,6 +115,11 @@ class Device {
 
   // Throws std::runtime_error on a CPU, which works on the host's memory itself.
   virtual std::unique_ptr<CopyQueue> MakeCopyQueue() = 0;
+
+  // When kernels, and copies within the device, ran on it while `work` did, which must wait for the
+  // device at its end, in nanoseconds of one clock. nullopt, and `work` is not done, where nothing
+  // can trace.
+  virtual std::optional<std::vector<measure::Span>> Trace(const std::function<void()>& work) = 0;
 
   // Pending steps that keep the device busy yet let the host stop soon: about a quarter of a second
   // of work. 0 where steps are not queued at all.

@@ -58,6 +58,9 @@ class QueueingDevice : public Device {
     return std::make_unique<Again>(work);
   }
   std::unique_ptr<CopyQueue> MakeCopyQueue() override { throw std::runtime_error("none here"); }
+  std::optional<std::vector<measure::Span>> Trace(const std::function<void()>&) override {
+    return std::nullopt;
+  }
   int64_t QueueDepth(double) const override { return 3; }
 
   int64_t most_pending = 0;
