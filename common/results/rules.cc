@@ -30,14 +30,20 @@ bool OnGpu(const Record& record) {
                      [](const std::string& uuid) { return !uuid.starts_with("CPU-"); });
 }
 
-// Global samples of one optimizer step by what was asked for; nothing where that is not a number.
+// Global samples of one optimizer step by what was asked for, with `max` by what was found; nothing
+// where that is not a number.
 std::optional<double> SamplesPerStep(const Record& record) {
   const std::string batch = record.Text(Field::kBatch);
   const std::optional<int64_t> gpus = record.Integer(Field::kGpus);
   const std::optional<int64_t> nodes = record.Integer(Field::kNodes);
+  const std::optional<int64_t> found = record.Integer(Field::kLargestBatch);
   int64_t per_rank = 0;
   const auto [end, error] = std::from_chars(batch.data(), batch.data() + batch.size(), per_rank);
-  if (error != std::errc() || end != batch.data() + batch.size()) return std::nullopt;
+  if (batch == "max" && found) {
+    per_rank = *found;
+  } else if (error != std::errc() || end != batch.data() + batch.size()) {
+    return std::nullopt;
+  }
   if (record.Text(Field::kScaling) == "strong") return static_cast<double>(per_rank);
   if (!gpus || !nodes) return std::nullopt;
   return static_cast<double>(per_rank) * static_cast<double>(*gpus) * static_cast<double>(*nodes);

@@ -4,7 +4,7 @@
 //    "spec":{...every axis...,"stop":{...},"limits":{...}},
 //    "rank":0, "local_rank":0, "world_size":1, "endpoint":"host:port",
 //    "device":{"kind":"cuda|cpu|simulated","uuid":"GPU-...","ordinal":0,"card":"RTX 3090"},
-//    "seed":1, "spawned_at_boot_ns":0, "purpose":"measure|settle"}
+//    "seed":1, "spawned_at_boot_ns":0, "purpose":"measure|settle", "trial_steps":0}
 //
 // `purpose`: "measure" the cell itself; "settle" a load that brings the device to its temperature,
 // without an end of its own and with no figure wanted of it. A runner may treat all alike.
@@ -39,6 +39,9 @@ struct CellFile {
   uint64_t seed = 1;
   int64_t spawned_at_boot_ns = 0;  // CLOCK_BOOTTIME at spawn; 0 by hand
   std::string purpose = "measure";
+  // Above 0: take so many steps, measure nothing, and say with fields trial_used_bytes and
+  // trial_capacity_bytes what memory it took. A runner asks it of its own copies for `batch: max`.
+  int64_t trial_steps = 0;
 };
 
 inline nlohmann::json SpecToJson(const Spec& s) {
@@ -121,7 +124,8 @@ inline nlohmann::json CellFileToJson(const CellFile& c) {
             {"card", c.card}}},
           {"seed", c.seed},
           {"spawned_at_boot_ns", c.spawned_at_boot_ns},
-          {"purpose", c.purpose}};
+          {"purpose", c.purpose},
+          {"trial_steps", c.trial_steps}};
 }
 
 // Throws as SpecFromJson does.
@@ -147,6 +151,7 @@ inline CellFile CellFileFromJson(const nlohmann::json& j) {
   c.seed = j.value("seed", c.seed);
   c.spawned_at_boot_ns = j.value("spawned_at_boot_ns", c.spawned_at_boot_ns);
   c.purpose = j.value("purpose", c.purpose);
+  c.trial_steps = j.value("trial_steps", c.trial_steps);
   return c;
 }
 

@@ -79,6 +79,8 @@ void CheckRanges(const CellFile& c, const std::string& name) {
   Require(c.local_rank >= 0 && c.local_rank <= c.rank, name, "local_rank must be from 0 to rank");
   Require(c.world_size == 1 || !c.endpoint.empty(), name,
           "endpoint is missing: with world_size above 1 name host:port of rank 0");
+  Require(c.trial_steps >= 0 && c.trial_steps <= 1'000'000, name,
+          "trial_steps must be from 0 to 1000000");
   const StopRule& stop = c.spec.stop;
   Require(std::isfinite(stop.confidence) && stop.confidence >= 0 && stop.confidence < 1, name,
           "spec.stop.confidence must be from 0 to below 1");

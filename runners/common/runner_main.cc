@@ -8,12 +8,17 @@
 #include "common/runner_protocol/records.h"
 #include "runners/common/bad_input.h"
 #include "runners/common/cell_reader.h"
+#include "runners/common/child_runner.h"
+#include "runners/common/free_memory.h"
+#include "runners/common/largest_batch_cell.h"
 #include "runners/common/lifeline.h"
 #include "runners/common/process_start.h"
 #include "runners/common/runner_options.h"
 
 namespace assay {
 namespace {
+
+constexpr double kLifelineByHandSeconds = 10;
 
 void Print(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -22,6 +27,21 @@ void Print(const std::string& text) {
 
 std::string Dump(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+RunnerResult RunLargest(const RunnerOptions& options, const CellFile& cell, const Runner& runner,
+                        RecordWriter& records) {
+  if (cell.world_size != 1) {
+    return {"unsupported", "value_not_in_stack",
+            "batch max is found by one rank alone yet; give a number with several",
+            nlohmann::json::object()};
+  }
+  if (cell.device_kind == "cpu") LimitMemoryToWhatIsFree();
+  const double lifeline_seconds =
+      options.lifeline_fd >= 0 ? options.lifeline_seconds : kLifelineByHandSeconds;
+  return RunLargestBatch(cell, records, [&](const CellFile& child, const OnChildRecord& on_record) {
+    return RunChildProcess(runner.Program(), lifeline_seconds, child, on_record);
+  });
 }
 
 int RunCell(const RunnerOptions& options, int64_t main_at_boot_ns, Runner& runner) {
@@ -34,7 +54,8 @@ int RunCell(const RunnerOptions& options, int64_t main_at_boot_ns, Runner& runne
   records->Hello(runner.Name(), runner.Version(), cell.device_uuid);
   RunnerResult result;
   try {
-    result = runner.Run(cell, *records);
+    result = cell.spec.batch == kBatchMax ? RunLargest(options, cell, runner, *records)
+                                          : runner.Run(cell, *records);
   } catch (const BadInput&) {
     throw;
   } catch (const std::exception& error) {

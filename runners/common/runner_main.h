@@ -23,7 +23,11 @@ class Runner {
   virtual std::vector<std::string> Models() const = 0;
   // model, parameters, flops_per_sample, sample_unit; null for a model that is not known.
   virtual nlohmann::json Describe(const std::string& model) = 0;
-  // Runs the cell. Hello is written before; Run writes joined, phases and progress and returns the
+  // What starts this program once more; a test may name another.
+  virtual std::string Program() const { return "/proc/self/exe"; }
+  // Runs the cell, which never has `batch: max`: RunnerMain starts this program for each batch
+  // instead (largest_batch_cell.h), with trial_steps where nothing is to be measured. Hello is
+  // written before; Run writes joined, phases and progress and returns the
   // result, which RunnerMain writes together with process_start_seconds and runner_version where
   // they are not in it. An std::exception that leaves Run becomes fail, runner_error, what();
   // BadInput exits 2.

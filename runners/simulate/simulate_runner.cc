@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/version.h"
+#include "runners/common/largest_batch_cell.h"
 #include "runners/simulate/behaviour.h"
 #include "runners/simulate/catalog.h"
 #include "runners/simulate/misdeeds.h"
@@ -74,9 +75,6 @@ std::optional<RunnerResult> Refuse(const CellFile& cell, const WorkloadFigures* 
   }
   if (!Has(Layouts(), spec.layout)) {
     return Unsupported("value_not_in_stack", "this stack has no layout '" + spec.layout + "'");
-  }
-  if (spec.batch == kBatchMax) {
-    return Unsupported("value_not_in_stack", "this stack has no batch 'max' yet");
   }
   if (!ImageScale(spec.image, *workload)) {
     return Unsupported("value_not_in_stack", "image '" + spec.image + "' is not HEIGHTxWIDTH or " +
@@ -153,6 +151,20 @@ WindowResult Measure(const CellFile& cell, const StepModel& model, int64_t globa
       });
 }
 
+// A trial of the search for the largest batch: the steps alone, at the pace that was asked for.
+RunnerResult Trial(const CellFile& cell, const CardFigures& card, const StepModel& model,
+                   const Behaviour& behaviour, RecordWriter& records) {
+  Pace pace(behaviour.realtime);
+  WhileMeasuring(behaviour, records);
+  for (int64_t step = 1; step <= cell.trial_steps; ++step) {
+    pace.Step(model.seconds);
+    records.Progress(static_cast<uint64_t>(step), 0, 0);
+  }
+  return {"ok", "", "",
+          json{{kTrialUsedBytes, model.memory_bytes + kContextBytes},
+               {kTrialCapacityBytes, card.memory_gib * 1073741824}}};
+}
+
 // Passes `seconds` of real time with signs of life.
 void PassTime(double seconds, RecordWriter& records) {
   const auto begin = std::chrono::steady_clock::now();
@@ -219,6 +231,7 @@ RunnerResult SimulateRunner::Run(const CellFile& cell, RecordWriter& records) {
   if (behaviour.oom || model.memory_bytes + kContextBytes > card.memory_gib * 1073741824) {
     return OutOfMemory(cell, card, model.memory_bytes + kContextBytes);
   }
+  if (cell.trial_steps > 0) return Trial(cell, card, model, behaviour, records);
   WindowResult window = Measure(cell, model, rank_batch * cell.world_size, behaviour, records);
   if (behaviour.slow_seconds > 0) PassTime(behaviour.slow_seconds, records);
   if (barrier) barrier->Finish();

@@ -62,9 +62,6 @@ std::optional<RunnerResult> Refuse(const CellFile& cell) {
                                                  std::to_string(cell.world_size) +
                                                  " ranks were asked for");
   }
-  if (spec.batch == kBatchMax) {
-    return Unsupported("value_not_in_stack", "this stack has no batch 'max' yet");
-  }
   if (spec.layout != "channels-last" && spec.layout != "contiguous") {
     return Unsupported("value_not_in_stack", "this stack has no layout '" + spec.layout + "'");
   }

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "common/version.h"
+#include "runners/common/largest_batch_cell.h"
 #include "runners/train/busy_pass.h"
 #include "runners/train/data/data_source.h"
 #include "runners/train/device/granted_cores.h"
@@ -202,6 +203,29 @@ RunnerResult TrainRunner::Run(const CellFile& cell, RecordWriter& records) {
   return result;
 }
 
+namespace {
+
+// Steps alone, one after the other, so that none hides that another does not fit.
+RunnerResult RunTrial(const CellFile& cell, Device& device, Lane& lane, RecordWriter& records,
+                      json& fields) {
+  records.Phase("warmup");
+  device.BeginWindow();
+  for (int64_t step = 1; step <= cell.trial_steps; ++step) {
+    lane.Step();
+    device.EndStep();
+    const double seconds = device.TakeOldest();
+    records.Progress(static_cast<uint64_t>(step), static_cast<double>(cell.spec.batch) / seconds,
+                     0);
+  }
+  device.Synchronize();
+  const DeviceMemory memory = device.Memory();
+  fields[kTrialUsedBytes] = memory.used_bytes;
+  fields[kTrialCapacityBytes] = memory.capacity_bytes;
+  return {};
+}
+
+}  // namespace
+
 RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& device, json& fields,
                      RecordWriter& records) {
   const auto start = std::chrono::steady_clock::now();
@@ -232,6 +256,7 @@ RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& devi
   records.Joined();
 
   const std::unique_ptr<Lane> lane = MakeLane(spec.lane, device, trainer, *data);
+  if (cell.trial_steps > 0) return RunTrial(cell, device, *lane, records, fields);
   const Measurement measured = Measure(device, *lane, spec.stop, spec.batch, records);
   AddMeasurement(measured, spec.batch, fields);
   const bool finite = AddLosses(measured, fields);

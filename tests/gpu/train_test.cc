@@ -132,6 +132,17 @@ TEST_F(GpuTrain, TraceHasTheKernelsAndTheirLengths) {
   EXPECT_NEAR(traced / seconds, 1, 0.1);
 }
 
+TEST_F(GpuTrain, TrialSaysWhatItTookAndMeasuresNothing) {
+  CellFile cell = Cell("amp-fp16", 16);
+  cell.trial_steps = 20;
+  const RunnerResult result = Run(cell);
+  ASSERT_EQ(result.outcome, "ok") << result.message;
+  EXPECT_GT(result.fields["trial_used_bytes"].get<int64_t>(),
+            result.fields["reserved_peak_bytes"].get<int64_t>() / 2);
+  EXPECT_GT(result.fields["trial_capacity_bytes"], result.fields["trial_used_bytes"]);
+  EXPECT_FALSE(result.fields.contains("throughput"));
+}
+
 TEST_F(GpuTrain, AllocatedIsAtMostReserved) {  // case 3
   const RunnerResult result = Run(Cell("amp-fp16", 16));
   ASSERT_EQ(result.outcome, "ok") << result.message;

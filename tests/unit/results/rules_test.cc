@@ -115,6 +115,10 @@ TEST(Rules, SamplesThatTheStepsCannotHaveHadAreInvalid) {
   EXPECT_THAT(FaultsOf({{Field::kSamples, int64_t{64'000'000}}, {Field::kThroughput, 640'000.0}}),
               ElementsAre("64000000 samples claimed in 1000 steps of 64"));
   EXPECT_THAT(FaultsOf({{Field::kBatch, std::string("max")}}), IsEmpty());
+  EXPECT_THAT(FaultsOf({{Field::kBatch, std::string("max")}, {Field::kLargestBatch, int64_t{64}}}),
+              IsEmpty());
+  EXPECT_THAT(FaultsOf({{Field::kBatch, std::string("max")}, {Field::kLargestBatch, int64_t{72}}}),
+              ElementsAre("64000 samples claimed in 1000 steps of 72"));
   EXPECT_THAT(FaultsOf(with({})), ElementsAre("64000 samples claimed in 1000 steps of 256"));
   EXPECT_THAT(FaultsOf(with({{Field::kSamples, int64_t{256000}}, {Field::kThroughput, 2560.0}})),
               IsEmpty());

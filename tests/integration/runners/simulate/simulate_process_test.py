@@ -44,6 +44,79 @@ def records(out):
     return [json.loads(line) for line in out.splitlines()]
 
 
+def children_of(pid):
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid and fields[0] != "Z":
+            found.append(int(name))
+    return found
+
+
+class LargestBatch(unittest.TestCase):
+    """batch: max: each trial and the measurement are processes of their own."""
+
+    def spec(self, **over):
+        return {"spec": {"model": "resnet50", "precision": "amp-fp16", "batch": 0,
+                         "stop": {"confidence": 0.01, "min_seconds": 0.05, "max_seconds": 0.2},
+                         **over}}
+
+    def outcome_of(self, batch):
+        spec = {**self.spec()["spec"], "batch": batch}
+        return records(finish(start(spec=spec))[1])[-1]["outcome"]
+
+    def test_is_measured_and_its_neighbours_agree(self):
+        code, out, err = finish(start(**self.spec()))
+        self.assertEqual(code, 0, err)
+        lines = records(out)
+        fields = lines[-1]["fields"]
+        batch = fields["largest_batch"]
+        self.assertIs(fields["largest_batch_proven"], True)
+        self.assertEqual(fields["largest_batch_limit"], batch + (8 if batch >= 64 else 1))
+        self.assertLess(fields["largest_batch_trials"], 8)
+        self.assertEqual(fields["samples"], batch * fields["steps"])
+        self.assertEqual(self.outcome_of(batch), "ok")
+        self.assertEqual(self.outcome_of(fields["largest_batch_limit"]), "mem_limit")
+        kinds = [r["record"] for r in lines]
+        self.assertEqual((kinds.count("hello"), kinds.count("joined"), kinds.count("result")),
+                         (1, 1, 1))
+        phases = [r["phase"] for r in lines if r["record"] == "phase"]
+        self.assertEqual([p for p in phases if p in ("warmup", "measure", "finish")],
+                         ["warmup", "measure", "finish"])
+        self.assertFalse([k for k in fields if k.startswith("trial_")])
+
+    def test_several_ranks_are_unsupported(self):
+        code, out, _ = finish(start(world_size=2, endpoint="127.0.0.1:1", **self.spec()))
+        self.assertEqual((code, records(out)[-1]["reason"]), (4, "value_not_in_stack"))
+
+    def test_a_trial_that_crashes_is_what_the_cell_comes_to(self):
+        code, out, _ = finish(start("batch=16:crash=11", **self.spec()))
+        result = records(out)[-1]
+        self.assertEqual((code, result["outcome"], result["reason"]), (1, "fail", "crash"))
+        self.assertIn("batch 16", result["message"])
+        self.assertIn("signal 11", result["message"])
+
+    def test_records_that_a_trial_breaks_are_a_failure(self):
+        code, out, _ = finish(start("batch=16:garbage", **self.spec()))
+        self.assertEqual((code, records(out)[-1]["outcome"]), (1, "fail"))
+
+    def test_a_trial_ends_with_its_parent(self):
+        parent = start("batch=8:hang", **self.spec())
+        deadline = time.monotonic() + 20
+        while not (trials := children_of(parent.pid)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertEqual(len(trials), 1)
+        parent.kill()
+        parent.communicate()
+        while os.path.exists(f"/proc/{trials[0]}") and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertFalse(os.path.exists(f"/proc/{trials[0]}"), "the trial outlived its parent")
+
+
 class Behaviours(unittest.TestCase):
     def run_cell(self, rules="", **over):
         return finish(start(rules, **over))

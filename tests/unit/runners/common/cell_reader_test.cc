@@ -69,5 +69,13 @@ TEST(CellReader, AMissingFileIsNamed) {
   }
 }
 
+TEST(CellReader, TrialStepsComeAndGoAndAreBounded) {
+  EXPECT_EQ(ParseCellFile(R"({"spec":{"model":"resnet50"}})", "f").trial_steps, 0);
+  CellFile cell = ParseCellFile(R"({"spec":{"model":"resnet50"},"trial_steps":20})", "f");
+  EXPECT_EQ(cell.trial_steps, 20);
+  EXPECT_EQ(ParseCellFile(CellFileToJson(cell).dump(), "f").trial_steps, 20);
+  EXPECT_THROW(ParseCellFile(R"({"spec":{"model":"resnet50"},"trial_steps":-1})", "f"), BadInput);
+}
+
 }  // namespace
 }  // namespace assay

@@ -62,12 +62,6 @@ TEST(Refuse, OtherModes) {
   EXPECT_EQ(ReasonOf(cell), "mode_not_in_stack");
 }
 
-TEST(Refuse, LargestBatchUntilItIsThere) {
-  CellFile cell = CpuCell();
-  cell.spec.batch = kBatchMax;
-  EXPECT_EQ(ReasonOf(cell), "value_not_in_stack");
-}
-
 TEST(Refuse, SeveralRanks) {
   CellFile cell = CpuCell();
   cell.world_size = 2;

@@ -243,6 +243,16 @@ TEST(RunCell, PrecisionThatTheDeviceLacksIsUnsupportedAndNothingRuns) {
   }
 }
 
+TEST(RunCell, ATrialTakesItsStepsAndMeasuresNothing) {
+  CellFile cell = TinyCell();
+  cell.trial_steps = 20;
+  nlohmann::json fields = nlohmann::json::object();
+  EXPECT_EQ(RunTiny(cell, MakeTiny, fields).outcome, "ok");
+  EXPECT_GT(fields["trial_used_bytes"].get<int64_t>(), 1 << 20);
+  EXPECT_GT(fields["trial_capacity_bytes"], fields["trial_used_bytes"]);
+  EXPECT_FALSE(fields.contains("throughput"));
+}
+
 TEST(RunCell, InferenceHasNoLoss) {
   CellFile cell = TinyCell();
   cell.spec.mode = "infer";
