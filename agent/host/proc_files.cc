@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -121,6 +122,9 @@ void ForEachCpuGroup(const std::string& proc_root, const std::string& sys_root, 
 }  // namespace
 
 std::optional<std::string> ReadFileText(const std::string& path, size_t most) {
+  // A pipe would keep the agent waiting for a writer. What /proc and /sys show are regular files.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
   std::string text(most, '\0');

@@ -185,6 +185,24 @@ class Pipes(unittest.TestCase):
             self.assertIn("coordinator.log", t.assay("ls", check=2, timeout=20).stderr)
 
 
+    def test_a_pipe_or_a_device_among_the_manifests_is_left_out(self):
+        # The agent waited for its writer and never connected.
+        with Local(BIN, devices="cpu") as t:
+            folder = t.dir / "stacks"
+            folder.mkdir()
+            t.env["ASSAY_STACKS"] = str(folder)
+            (folder / "runner").write_text(RUNNER.format(python=sys.executable))
+            (folder / "runner").chmod(0o755)
+            (folder / "sound.json").write_text(json.dumps(
+                {"name": "sound", "program": "runner", "env": {"BEHAVIOUR": "pass"}}))
+            os.mkfifo(folder / "pipe.json")
+            (folder / "zero.json").symlink_to("/dev/zero")
+            t.assay("run", t.matrix(MATRIX.format(stacks="sound")), "--quiet", check=0, timeout=40)
+            listed = t.assay("agents", check=0)
+            for name in ("pipe.json", "zero.json"):
+                self.assertIn(name, listed.stdout + listed.stderr)
+
+
 if __name__ == "__main__":
     BIN = sys.argv.pop(1)
     unittest.main(verbosity=2)
