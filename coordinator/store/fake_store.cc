@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <set>
+#include <utility>
 
 #include "common/status/status.h"
 
@@ -17,6 +18,15 @@ AttemptRow WithoutTexts(AttemptRow attempt) {
   attempt.log_tail.clear();
   attempt.cell_file.clear();
   return attempt;
+}
+
+// As Batch::Import says.
+bool Replaces(const CellRow& imported, const CellRow& stored) {
+  if (!imported.outcome.has_value()) return false;
+  if (!stored.outcome.has_value() || *stored.outcome == Outcome::kCancelled) return true;
+  if (!IsFailure(*stored.outcome) || *imported.outcome == Outcome::kCancelled) return false;
+  return !IsFailure(*imported.outcome) || std::pair(imported.first_attempt, imported.attempts) >
+                                              std::pair(stored.first_attempt, stored.attempts);
 }
 
 void ApplyLate(const AttemptRow& late, std::map<std::string, AttemptRow>& attempts) {
@@ -122,9 +132,7 @@ absl::Status FakeStore::Import(const Batch::Import& import, Tables& tables, Impo
     }
     touched.insert(cell.run);
     const auto [found, inserted] = tables.cells.try_emplace({cell.run, cell.cell}, cell);
-    const std::optional<Outcome> stored = found->second.outcome;
-    const bool open = !stored.has_value() || *stored == Outcome::kCancelled;
-    if (!inserted && open && cell.outcome.has_value()) found->second = cell;
+    if (!inserted && Replaces(cell, found->second)) found->second = cell;
   }
   for (const AttemptRow& attempt : import.attempts) {
     if (!tables.runs.contains(attempt.run)) return absl::InternalError("attempt of no run");

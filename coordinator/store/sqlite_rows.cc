@@ -230,7 +230,12 @@ absl::Status SqliteRows::WriteImported(const CellRow& cell) {
       SqliteStatement * statement,
       Cached(Insert("cells", NamesOf<CellRow>(), "run, cell", OnConflict::kReplace,
                     " WHERE excluded.outcome IS NOT NULL AND "
-                    "(cells.outcome IS NULL OR cells.outcome = 'cancelled')")));
+                    "(cells.outcome IS NULL OR cells.outcome = 'cancelled' OR "
+                    "(cells.outcome IN ('fail', 'hung', 'timeout', 'lost') AND "
+                    "(excluded.outcome IN ('ok', 'mem_limit', 'unsupported') OR "
+                    "(excluded.outcome <> 'cancelled' AND "
+                    "(excluded.first_attempt, excluded.attempts) > "
+                    "(cells.first_attempt, cells.attempts)))))")));
   EachColumn(cell, Binder(*statement));
   return statement->Run();
 }

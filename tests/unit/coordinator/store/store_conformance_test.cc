@@ -341,6 +341,39 @@ TEST_P(StoreConformanceTest, ImportReplacesAnOpenOrCancelledCellButNoOther) {
   }
 }
 
+TEST_P(StoreConformanceTest, ImportsOfARunBeforeAndAfterARerunComeToTheSameInAnyOrder) {
+  const auto exported = [](Outcome outcome, uint32_t rerun, const std::string& attempt) {
+    Batch::Import import = ImportOf(MakeBatch(kRunA, RunState::kDone));
+    import.cells = {EndedCell(MakeCell(kRunA, 1, 0), outcome, attempt)};
+    import.cells[0].first_attempt = import.cells[0].attempts = rerun;
+    import.attempts = {MakeAttempt(kRunA, 1, attempt)};
+    return import;
+  };
+  struct Case {
+    Batch::Import one, other;
+    std::string counted;
+  };
+  const Case cases[] = {
+      {exported(Outcome::kFail, 1, "a"), exported(Outcome::kOk, 2, "b"), "b"},
+      {exported(Outcome::kLost, 1, "c"), exported(Outcome::kMemLimit, 2, "d"), "d"},
+      {exported(Outcome::kTimeout, 1, "e"), exported(Outcome::kFail, 2, "f"), "f"},
+      {exported(Outcome::kFail, 3, "g"), exported(Outcome::kOk, 2, "h"), "h"},
+      {exported(Outcome::kFail, 1, "i"), exported(Outcome::kCancelled, 2, "j"), "i"},
+  };
+  for (const Case& each : cases) {
+    for (const bool swapped : {false, true}) {
+      TearDown();
+      SetUp();
+      Import(swapped ? each.other : each.one);
+      Import(swapped ? each.one : each.other);
+      EXPECT_EQ(reader().GetCell(kRunA, 1)->cell.counted_attempt, each.counted) << swapped;
+      for (const AttemptRow& attempt : reader().ListAttempts(kRunA, 1).value()) {
+        EXPECT_EQ(attempt.counted, attempt.id == each.counted) << attempt.id;
+      }
+    }
+  }
+}
+
 TEST_P(StoreConformanceTest, RunsAreListedNewestFirstWithTheirOutcomes) {
   Batch batch = MakeBatch(kRunB, RunState::kDone);
   batch.runs[0].submitted_at_unix_ms += 1;
