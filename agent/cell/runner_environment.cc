@@ -8,9 +8,9 @@ namespace assay {
 namespace {
 
 // Paths, locale and caches that libraries need; NCCL's settings, which operators set for a node and
-// without which some boards hang (case 16); where sanitizers put their reports; where LibTorch is
-// and how many threads it takes.
-constexpr std::array<std::string_view, 18> kNames = {"PATH",
+// without which some boards hang (case 16); where sanitizers put their reports; where LibTorch
+// and cuBLAS are and how many threads the one takes.
+constexpr std::array<std::string_view, 19> kNames = {"PATH",
                                                      "HOME",
                                                      "USER",
                                                      "LOGNAME",
@@ -21,6 +21,7 @@ constexpr std::array<std::string_view, 18> kNames = {"PATH",
                                                      "XDG_CACHE_HOME",
                                                      "LD_LIBRARY_PATH",
                                                      "ASSAY_LIBTORCH",
+                                                     "ASSAY_CUBLAS",
                                                      "CUDA_HOME",
                                                      "CUDA_CACHE_PATH",
                                                      "ASAN_OPTIONS",

@@ -37,7 +37,7 @@ std::optional<MemoryLine> MemoryLineFrom(const YamlNode& node) {
 }
 
 void ReadMemory(Fields* fields, Workload* workload) {
-  const YamlNode* memory = fields->Map("memory", true);
+  const YamlNode* memory = fields->Map("memory", !workload->IsPeak());
   if (memory == nullptr) return;
   for (const YamlEntry& precision : memory->entries) {
     for (const YamlEntry& mode : precision.value->entries) {
@@ -62,12 +62,12 @@ Workload WorkloadFrom(const YamlNode& node, const std::string& path, Diagnostics
   workload.sample_unit = fields.Text("sample_unit", true);
   workload.default_image = fields.Text("image", false);
   workload.parameters = fields.Integer("parameters", true).value_or(0);
-  if (const YamlNode* flops = fields.Map("flops_per_sample", true)) {
+  workload.modes = fields.Texts("modes", true);
+  if (const YamlNode* flops = fields.Map("flops_per_sample", !workload.IsPeak())) {
     Fields modes(*flops, fields.PathOf("flops_per_sample"), {"train", "infer"}, diagnostics);
     workload.train_flops_per_sample = modes.Number("train").value_or(0);
     workload.infer_flops_per_sample = modes.Number("infer").value_or(0);
   }
-  workload.modes = fields.Texts("modes", true);
   workload.lanes = fields.Texts("lanes", true);
   workload.precisions = fields.Texts("precisions", true);
   workload.layouts = fields.Texts("layouts", true);
@@ -96,6 +96,8 @@ std::optional<std::pair<int64_t, int64_t>> ParseImageSize(std::string_view image
   if (height == 0 || width == 0) return std::nullopt;
   return std::pair(height, width);
 }
+
+bool Workload::IsPeak() const { return modes == std::vector<std::string>{"peak"}; }
 
 std::optional<double> Workload::MemoryEstimateBytes(std::string_view precision,
                                                     std::string_view mode, std::string_view image,

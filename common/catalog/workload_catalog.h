@@ -33,13 +33,16 @@ struct MemoryLine {
 struct Workload {
   std::string name;
   std::string title;
-  std::string sample_unit;    // "img", "sequences"
+  std::string sample_unit;    // "img", "sequences"; of a peak "GFLOP", "GB"
   std::string default_image;  // HEIGHTxWIDTH; empty for a model without images
   int64_t parameters = 0;
   double infer_flops_per_sample = 0;  // at the default image; a multiply-add is two
   double train_flops_per_sample = 0;
   std::vector<std::string> modes, lanes, precisions, layouts;  // the first layout is the default
   std::map<std::pair<std::string, std::string>, MemoryLine> memory;  // by (precision, mode)
+
+  // A ceiling of a card, which trains nothing: it has the mode peak and no estimates.
+  bool IsPeak() const;
 
   // Estimate in bytes at `micro_batch` samples, the per-sample part scaled by the area of `image`
   // (empty: the default); empty where the catalogue has no line.

@@ -21,7 +21,8 @@ constexpr std::array<AxisInfo, 15> kAxes = {{
      "Runner build with its framework; `newest` (default): the newest of the node that can run "
      "it."},
     {Axis::kModel, "model", AxisKind::kWord, 0, 0, "Model of the catalogue; has no default."},
-    {Axis::kMode, "mode", AxisKind::kWord, 0, 0, "train (default) or infer."},
+    {Axis::kMode, "mode", AxisKind::kWord, 0, 0,
+     "train (default), infer, or peak: a ceiling of the card."},
     {Axis::kPrecision, "precision", AxisKind::kWord, 0, 0,
      "fp32 (default; TF32 off), tf32, amp-fp16 or amp-bf16."},
     {Axis::kBatch, "batch", AxisKind::kBatch, 1, 1'000'000'000,

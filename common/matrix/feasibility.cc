@@ -253,7 +253,11 @@ StackChoice ChooseStack(const Spec& spec, const Device& device, std::string_view
   for (const Stack* stack : fitting) {
     auto why = FeasibilityOf(spec, device, card, stack);
     if (!why) return {stack, std::nullopt};
-    if (!choice.infeasible) choice.infeasible = std::move(why);
+    // The reason of a stack that has the model says more than that another lacks it.
+    if (!choice.infeasible || (choice.infeasible->reason == reason::kUnknownModel &&
+                               why->reason != reason::kUnknownModel)) {
+      choice.infeasible = std::move(why);
+    }
   }
   if (choice.infeasible) return choice;
   // The card's own reason says more than that no stack is there.

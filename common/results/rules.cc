@@ -33,6 +33,8 @@ bool OnGpu(const Record& record) {
 // Global samples of one optimizer step by what was asked for, with `max` by what was found; nothing
 // where that is not a number.
 std::optional<double> SamplesPerStep(const Record& record) {
+  // A peak's samples are GFLOP or GB, and its steps are as long as the runner makes them.
+  if (record.Text(Field::kMode) == "peak") return std::nullopt;
   const std::string batch = record.Text(Field::kBatch);
   const std::optional<int64_t> gpus = record.Integer(Field::kGpus);
   const std::optional<int64_t> nodes = record.Integer(Field::kNodes);

@@ -33,6 +33,15 @@ TEST(Examples, QuickstartIsTwoMinutesOfMeasuringAtMost) {
   EXPECT_EQ(BuildPlan(matrix, *cpu).infeasible_cells, 0u);
 }
 
+TEST(Examples, PeaksAreThoseOfTheirRunnerAndOfNoProcessor) {
+  const Matrix matrix = Example("peaks.yaml");
+  EXPECT_EQ(matrix.specs.size(), 8u);
+  for (const Spec& spec : matrix.specs) EXPECT_EQ(spec.mode, "peak");
+  const auto cards = PlanCardsFromNames({"H200"});
+  ASSERT_TRUE(cards.ok());
+  EXPECT_EQ(BuildPlan(matrix, *cards).infeasible_cells, 0u);
+}
+
 TEST(Examples, QuickstartOfGpusIsFourMinutesOfMeasuringAtMost) {
   const Matrix matrix = Example("quickstart-gpu.yaml");
   EXPECT_EQ(matrix.CellsPerTarget(), 12u);

@@ -216,6 +216,25 @@ TEST(ChooseStack, GivesTheNewestStacksReasonWhereNoneCan) {
   EXPECT_NE(choice.infeasible->message.find("2.11.0"), std::string::npos);
 }
 
+TEST(ChooseStack, TheReasonIsThatOfAStackWithTheModel) {
+  Spec spec;
+  spec.model = "gemm";
+  spec.mode = "peak";
+  spec.layout = "contiguous";
+  Stack peaks;
+  peaks.name = "peaks";
+  peaks.models = {"gemm"};
+  peaks.modes = {"peak"};
+  peaks.precisions = {"fp32"};
+  peaks.lanes = {"eager"};
+  peaks.device_kinds = {"gpu"};
+  const std::vector<Stack> stacks = {LibTorch("libtorch-2.11.0", {"sm_75"}), peaks};
+  const StackChoice choice = ChooseStack(spec, Cpu(), "AMD EPYC", stacks);
+  ASSERT_TRUE(choice.infeasible.has_value());
+  EXPECT_EQ(choice.infeasible->reason, reason::kUnsupportedArch);
+  EXPECT_EQ(ChooseStack(spec, Gpu(9, 0), "H200", stacks).stack->name, "peaks");
+}
+
 TEST(ChooseStack, AMissingStackIsNamed) {
   Spec spec = Resnet("fp32");
   EXPECT_EQ(ChooseStack(spec, Gpu(9, 0), "H200", {}).infeasible->reason, reason::kStackMissing);

@@ -125,6 +125,13 @@ TEST(Rules, SamplesThatTheStepsCannotHaveHadAreInvalid) {
   EXPECT_THAT(FaultsOf(with({{Field::kScaling, std::string("strong")}})), IsEmpty());
 }
 
+TEST(Rules, StepsOfAPeakAreAsLongAsTheRunnerMakesThem) {
+  EXPECT_THAT(FaultsOf({{Field::kMode, std::string("peak")}, {Field::kBatch, std::string("1")}}),
+              IsEmpty());
+  EXPECT_THAT(FaultsOf({{Field::kMode, std::string("peak")}, {Field::kThroughput, 6400.0}}),
+              ElementsAre(HasSubstr("samples over seconds are 640")));
+}
+
 TEST(Rules, StepsThatTheDeviceDidNotCountAreInvalid) {
   EXPECT_THAT(FaultsOf({{Field::kDeviceSteps, int64_t{999}}}),
               ElementsAre(HasSubstr("counted on the device")));
