@@ -31,7 +31,8 @@ struct StackChoice {
 
 // The stack that `spec` names, or the newest of `stacks` that can run it. A simulated device takes
 // only simulated stacks; another takes a simulated stack only by name. The reason of the newest
-// fitting stack that has the model is given where none can run it; stack_missing where there is none to ask.
+// fitting stack that has the model is given where none can run it; stack_missing where there is
+// none to ask.
 StackChoice ChooseStack(const Spec& spec, const Device& device, std::string_view card,
                         std::span<const Stack> stacks);
 

@@ -143,8 +143,9 @@ struct Batch {
   // the store; where the stored attempt is not counted, late or reported, take over outcome,
   // reason, message, record, log_tail, seconds and late, and keep the rest.
   std::vector<AttemptRow> late_attempts;
-  // A merged file. Insert where absent, by primary key; an imported outcome also replaces none, that
-  // of a cancelled cell, and a failure where it is none itself or of a later rerun: in any order.
+  // A merged file. Insert where absent, by primary key; an imported outcome also replaces none,
+  // that of a cancelled cell, and a failure where it is none itself or of a later rerun: in any
+  // order.
   struct Import {
     std::vector<RunRow> runs;
     std::vector<SpecRow> specs;
