@@ -367,7 +367,8 @@ TEST_P(StoreConformanceTest, ImportsOfARunBeforeAndAfterARerunComeToTheSameInAny
       Import(swapped ? each.other : each.one);
       Import(swapped ? each.one : each.other);
       EXPECT_EQ(reader().GetCell(kRunA, 1)->cell.counted_attempt, each.counted) << swapped;
-      for (const AttemptRow& attempt : reader().ListAttempts(kRunA, 1).value()) {
+      const std::vector<AttemptRow> attempts = reader().ListAttempts(kRunA, 1).value();
+      for (const AttemptRow& attempt : attempts) {
         EXPECT_EQ(attempt.counted, attempt.id == each.counted) << attempt.id;
       }
     }
