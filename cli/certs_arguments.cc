@@ -29,7 +29,9 @@ CLI::App* AddCertsOptions(CLI::App& certs, CertsArguments& to) {
     sub->add_option("--dir", to.dir, "Folder of the authority")->type_name("DIR");
     if (flag == nullptr) return sub;
     sub->callback([flag] { *flag = true; });
-    sub->add_option("--days", to.days, "How long it is valid")->type_name("N");
+    sub->add_option("--days", to.days, "How long it is valid")
+        ->check(CLI::Range(1, kMostCertificateDays))
+        ->type_name("N");
     sub->add_flag("--renew", to.renew, "A new validity for the one that is there");
     return sub;
   };
@@ -59,9 +61,6 @@ std::string TakeCerts(CertsArguments& certs) {
                : certs.agent       ? What::kAgent
                : certs.user        ? What::kUser
                                    : What::kList;
-  if (certs.days < 0 || certs.days > kMostCertificateDays) {
-    return fmt::format("--days takes 1 to {}, not {}", kMostCertificateDays, certs.days);
-  }
   if (!certs.role_name.empty()) {
     const absl::StatusOr<Role> role = RoleFromName(certs.role_name);
     if (!role.ok()) return Message(role.status());

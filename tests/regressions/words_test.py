@@ -44,6 +44,16 @@ class Words(unittest.TestCase):
                     self.refused(done, words[-2], "empty")
             self.assertEqual(t.processes(), [])
 
+    def test_no_days_are_not_a_year(self):
+        # A certificate for 0 days was one for the default of 365.
+        with local() as t:
+            t.assay("certs", "init", "--dir", t.dir / "certs", check=0)
+            for days in ("0", "00", "-1", "36501", "99999999999", "1.5", "x"):
+                with self.subTest(days=days):
+                    self.refused(t.assay("certs", "agent", "n1", "--dir", t.dir / "certs", "--days", days),
+                                 "--days", "36500")
+            t.assay("certs", "agent", "n1", "--dir", t.dir / "certs", "--days", "1", check=0)
+
     def test_a_name_that_is_not_utf8_is_no_name(self):
         # It was exit code 3 and a line of the protocol library.
         with local() as t:
