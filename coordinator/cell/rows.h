@@ -129,6 +129,11 @@ struct NodeRow {
 };
 
 // Rows to write in one transaction.
+// What is said of an attempt that counts, given up before it reported.
+inline std::string LateNote(Outcome outcome) {
+  return "; later it reported " + std::string(OutcomeName(outcome)) + ", which does not count";
+}
+
 struct Batch {
   // Insert or replace by primary key.
   std::vector<RunRow> runs;
@@ -141,7 +146,8 @@ struct Batch {
   std::vector<std::string> uncounted_attempts;
   // Reports of attempts whose run is not in memory any more. Insert where absent, if the run is in
   // the store; where the stored attempt is not counted, late or reported, take over outcome,
-  // reason, message, record, log_tail, seconds and late, and keep the rest.
+  // reason, message, record, log_tail, seconds and late, and keep the rest. One that counts and was
+  // not reported stays what it is, gets reported, and its message LateNote.
   std::vector<AttemptRow> late_attempts;
   // A merged file. Insert where absent, by primary key; an imported outcome also replaces none,
   // that of a cancelled cell, and a failure where it is none itself or of a later rerun: in any

@@ -32,7 +32,12 @@ bool Replaces(const CellRow& imported, const CellRow& stored) {
 void ApplyLate(const AttemptRow& late, std::map<std::string, AttemptRow>& attempts) {
   const auto [found, inserted] = attempts.try_emplace(late.id, late);
   AttemptRow& stored = found->second;
-  if (inserted || stored.counted || stored.late || stored.reported) return;
+  if (inserted || stored.late || stored.reported) return;
+  if (stored.counted) {
+    stored.reported = true;
+    stored.message += LateNote(late.outcome.value_or(Outcome::kLost));
+    return;
+  }
   stored.outcome = late.outcome;
   stored.reason = late.reason;
   stored.message = late.message;

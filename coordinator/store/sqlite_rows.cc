@@ -299,6 +299,13 @@ absl::Status SqliteRows::WriteLate(const AttemptRow& attempt) {
   ASSAY_ASSIGN_OR_RETURN(const bool known, HasAttempt(attempt.id));
   if (!known) return Write(attempt, OnConflict::kReplace);
 
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement * note,
+                         Cached("UPDATE attempts SET reported = 1, message = message || ? "
+                                "WHERE id = ? AND counted = 1 AND late = 0 AND reported = 0"));
+  const std::string said = LateNote(attempt.outcome.value_or(Outcome::kLost));
+  note->Bind(1, std::string_view(said));
+  note->Bind(2, std::string_view(attempt.id));
+  ASSAY_RETURN_IF_ERROR(note->Run());
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement * open,
       Cached("SELECT 1 FROM attempts WHERE id = ? AND counted = 0 AND late = 0 AND "

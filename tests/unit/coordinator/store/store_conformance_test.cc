@@ -276,6 +276,25 @@ TEST_P(StoreConformanceTest, LateReportNeverTouchesACountedAttempt) {
   EXPECT_EQ((*reader().ListAttempts(kRunA, 1))[0].outcome, Outcome::kOk);
 }
 
+TEST_P(StoreConformanceTest, LateReportOfACountedLostAttemptIsSaidOnceAndCountsForNothing) {
+  Batch batch = MakeBatch(kRunA, RunState::kDone);
+  batch.attempts[0].reported = false;
+  batch.attempts[0].outcome = Outcome::kLost;
+  batch.attempts[0].message = "lost on n1";
+  batch.attempts[0].record = Record();
+  Commit(batch);
+  Batch late;
+  late.late_attempts = {MakeAttempt(kRunA, 1, kRunA + "-a1")};
+  late.late_attempts[0].late = true;
+  Commit(late);
+  Commit(late);
+  const AttemptRow stored = (*reader().ListAttempts(kRunA, 1))[0];
+  EXPECT_EQ(stored.outcome, Outcome::kLost);
+  EXPECT_TRUE(stored.counted && stored.reported && !stored.late);
+  EXPECT_EQ(stored.message, "lost on n1; later it reported ok, which does not count");
+  EXPECT_FALSE(stored.record.Has(Field::kThroughput));
+}
+
 TEST_P(StoreConformanceTest, AnAttemptThatIsUncountedStaysWithItsResult) {
   Batch batch = MakeBatch(kRunA, RunState::kDone);
   const std::string first = kRunA + "-a1";
