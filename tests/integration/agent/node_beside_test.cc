@@ -69,7 +69,7 @@ TEST_F(NodeAgentTest, AColdGpuIsLoadedWithTheCellItselfUntilItIsFlat) {
 
 TEST_F(NodeAgentTest, ALoadThatCannotRunLeavesTheCellUnsettledAndRunsIt) {
   telemetry_.has_heat = true;
-  Runner("if grep -q settle $cell; then exit 1; fi; hello; ok");
+  Runner("if grep -q '\"purpose\": *\"settle\"' $cell; then exit 1; fi; hello; ok");
   StartAgent();
   Welcomed();
   const AttemptReport report = RunGang(Order(1));
