@@ -25,7 +25,9 @@ class Drain(unittest.TestCase):
     def test_a_drain_lets_the_cell_end_and_outlasts_coordinator_and_agent(self):
         with local("default:slow=2") as t:
             node = agent(t)["node"]
-            run = t.assay("run", t.matrix(SLOW), "--detach", check=0).stdout.split()[1]
+            # Long enough that three commands end before it on a busy machine, under a sanitizer.
+            long = SLOW.replace("min_seconds: 2, max_seconds: 3", "min_seconds: 10, max_seconds: 11")
+            run = t.assay("run", t.matrix(long), "--detach", check=0).stdout.split()[1]
             wait_for(t.runners, 20, "a runner")
             said = t.assay("drain", node, check=0).stdout
             self.assertRegex(said, rf"^{node} is draining; still there: run {run} cell \d, resnet50 ")
