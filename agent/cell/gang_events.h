@@ -21,19 +21,21 @@ struct LocalRank {
   std::string gpu_uuid;
 };
 
-// What a gang's GPUs run beside the cell itself: the load that brings them to their temperature.
-enum class Side { kSettle };
+// What a gang's GPUs run beside the cell itself: the load that brings them to their temperature,
+// and the fixed cell by which they are compared with themselves.
+enum class Side { kSettle, kSentinel };
 // The phase that is shown meanwhile, and `purpose` in the cell file of its processes.
 std::string_view SideName(Side side);
 
 struct SideResult {
-  bool applies = false;  // false: there is nothing to settle (a processor, a simulated device)
+  bool applies = false;  // false: nothing such can be run (a processor, a simulated device)
   bool done = false;
   bool hopeless = false;  // not done, and trying again would change nothing
   double seconds = 0;     // 0 where nothing ran
   std::optional<double> begin_celsius, end_celsius;
   std::optional<double> celsius_per_second, clock_ratio_per_second;  // at the end
-  std::string why;                                                   // not done: one sentence
+  std::optional<double> throughput;  // of the sentinel, all GPUs together
+  std::string why;                   // not done: one sentence
 };
 
 namespace gang_event {

@@ -312,23 +312,27 @@ void GangHost::Apply(const gang_action::Send& action) {
 
 void GangHost::Apply(const gang_action::Warn& action) { spdlog::warn("{}", action.message); }
 
+void GangHost::FinishTelemetry(HeldGang& held) {
+  if (held.telemetry == nullptr) return;
+  std::vector<ProcessUsage> usage;
+  for (const auto& rank : held.ranks) {
+    if (!rank->exit()) continue;
+    usage.push_back({rank->exit()->peak_resident_bytes, rank->exit()->user_seconds,
+                     rank->exit()->system_seconds});
+  }
+  held.measured = held.telemetry->Finish(usage);
+  held.faults = held.telemetry->Faults();
+  held.telemetry.reset();
+}
+
 void GangHost::Apply(const gang_action::Finish& action) {
   AttemptReport report = action.report;
   if (const auto found = held_.find(report.attempt); found != held_.end()) {
     HeldGang& held = *found->second;
     report.started_at = held.started_at;
-    std::vector<ProcessUsage> usage;
-    for (const auto& rank : held.ranks) {
-      if (!rank->exit()) continue;
-      usage.push_back({rank->exit()->peak_resident_bytes, rank->exit()->user_seconds,
-                       rank->exit()->system_seconds});
-    }
-    if (held.telemetry) {
-      report.telemetry.Merge(held.telemetry->Finish(usage));
-      for (const DeviceFault& fault : held.telemetry->Faults()) {
-        BlameDevice(fault, &report.ranks);
-      }
-    }
+    FinishTelemetry(held);
+    report.telemetry.Merge(held.measured);
+    for (const DeviceFault& fault : held.faults) BlameDevice(fault, &report.ranks);
     if (const HeldRank& first = *held.ranks.front(); !first.device().simulated) {
       FillPlacement(first.placement, options_.sys_root, report.telemetry);
     }

@@ -97,7 +97,11 @@ class GangHost {
   absl::Status SpawnRank(HeldGang& held, HeldRank& rank, const std::string& endpoint);
   // What runs beside a cell (gang_host_side.cc).
   void LookAtSide(const std::string& attempt);
-  absl::Status StartLoad(HeldGang& held);
+  void LookAtLoad(HeldGang& held);
+  void LookAtSentinel(HeldGang& held);
+  absl::Status StartSide(HeldGang& held);
+  // Of the attempt's own ranks, before anything else runs on their GPUs. Again: nothing.
+  static void FinishTelemetry(HeldGang& held);
   void Drain();
   void ArmTimer();
   const Device* FindDevice(const std::string& uuid) const;

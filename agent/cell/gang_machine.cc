@@ -163,7 +163,7 @@ void GangMachine::EndGang(const std::string& attempt, const Diagnosis& cause) {
   Gang* gang = FindGang(attempt);
   if (gang == nullptr) return;
   if (gang->state == State::kRunning) return StopAll(*gang, cause);
-  if (gang->state == State::kBeside) {
+  if (gang->state == State::kBeside || gang->state == State::kClosing) {
     if (!gang->ended_by) gang->ended_by = cause;
     return Emit(gang_action::StopSide{attempt, kill_grace_});
   }
@@ -363,6 +363,10 @@ void GangMachine::FinishWhenAllGone(Gang& gang) {
   report.telemetry = std::move(gang.telemetry);
   report.seconds = std::chrono::duration<double>(now_ - gang.started).count();
   for (Rank& rank : gang.ranks) report.ranks.push_back(std::move(rank.report));
+  if (NeedsClosing(gang, report)) {
+    gang.report = std::move(report);
+    return RunBeside(gang, Side::kSentinel, State::kClosing);
+  }
   gangs_.erase(report.attempt);
   Emit(gang_action::Finish{std::move(report)});
 }
@@ -385,7 +389,7 @@ void GangMachine::On(const gang_event::Tick&) {
     Gang& gang = gangs_.at(attempt);
     if (gang.state == State::kRunning) {
       TickGang(gang);
-    } else if (gang.state == State::kBeside) {
+    } else if (gang.state == State::kBeside || gang.state == State::kClosing) {
       TickSide(gang);
     } else if (now_ >= gang.give_up) {
       gangs_.erase(attempt);
@@ -438,7 +442,8 @@ std::optional<BootTime> GangMachine::NextDeadline() const {
   };
   for (const auto& [attempt, gang] : gangs_) {
     if (gang.state != State::kRunning) {
-      consider(gang.state == State::kBeside ? gang.next_progress : gang.give_up);
+      const bool beside = gang.state == State::kBeside || gang.state == State::kClosing;
+      consider(beside ? gang.next_progress : gang.give_up);
       continue;
     }
     bool any_to_stop = false;

@@ -1,10 +1,11 @@
 // GangMachine: this agent's part of every gang it takes part in, as a pure state machine.
 //
 //   Offered -> [acquiring] -> Prepared -> [ready] -> Started -> [beside] -> [running] ->
-//   all ranks gone -> Finish
+//   all ranks gone -> [closing] -> Finish
 //
-// Beside (gang_machine_side.cc): where the cell asks for it and a GPU is cold, a load settles it
-// before the ranks are started. No limit of the cell runs meanwhile; the load has its own.
+// Beside (gang_machine_side.cc): where the cell asks for it, a load settles a cold GPU and the
+// sentinel is run where one is due, before the ranks are started. Closing: the sentinel behind the
+// last cell of a session. No limit of the cell runs meanwhile; what runs has its own.
 //
 // The first local rank that fails ends the others (kPeerGrace), so that nobody waits in a
 // collective for a rank that left. What a rank came to is decided once: by its result record, else
@@ -23,6 +24,7 @@
 #include "agent/cell/failure_text.h"
 #include "agent/cell/gang_events.h"
 #include "agent/cell/heat_book.h"
+#include "agent/cell/sentinel.h"
 #include "common/clock/clock.h"
 
 namespace assay {
@@ -56,7 +58,7 @@ class GangMachine {
   bool draining() const { return draining_; }
 
  private:
-  enum class State { kAcquiring, kReady, kBeside, kRunning };
+  enum class State { kAcquiring, kReady, kBeside, kRunning, kClosing };
 
   struct Rank {
     LocalRank place;
@@ -88,10 +90,13 @@ class GangMachine {
     GangProgress progress;
     bool progress_waits = false;
     BootTime next_progress{};
-    std::string start_endpoint;         // of Started, while something runs beside
-    std::optional<Diagnosis> ended_by;  // while something runs beside
-    bool settled_here = false;          // a load ran, or was tried, for this attempt
-    Record telemetry;                   // what this machine knows for the report
+    std::string start_endpoint;           // of Started, while something runs beside
+    std::optional<Diagnosis> ended_by;    // while something runs beside
+    bool settled_here = false;            // a load ran, or was tried, for this attempt
+    bool sentinel_here = false;           // the same of the sentinel
+    bool nothing_beside = false;          // the host can run none on these devices
+    Record telemetry;                     // what this machine knows for the report
+    std::optional<AttemptReport> report;  // kClosing: waits for the sentinel
   };
 
   using Gangs = std::map<std::string, Gang>;
@@ -126,8 +131,15 @@ class GangMachine {
   std::string FaultOf(const PrepareOrder& order) const;
   // The next step of a gang that was started: settle, or its ranks.
   void Proceed(Gang& gang);
+  bool MayRunBeside(const Gang& gang) const;
   bool NeedsSettling(const Gang& gang) const;
+  bool NeedsSentinel(const Gang& gang) const;
+  bool NeedsClosing(const Gang& gang, const AttemptReport& report) const;
+  void RunBeside(Gang& gang, Side side, State state);
+  void OnSettled(Gang& gang, const SideResult& result);
+  void OnSentinel(Gang& gang, const SideResult& result);
   void NoteSettled(Gang& gang) const;
+  void NoteSentinel(Gang& gang) const;
   void StartRanks(Gang& gang);
   void TickSide(Gang& gang);
   void Stop(Gang& gang, size_t index, const Diagnosis& cause);
@@ -152,6 +164,7 @@ class GangMachine {
   std::string node_;
   Gangs gangs_;
   HeatBook heat_;
+  SentinelBook sentinels_;
   bool draining_ = false;
   bool shutting_down_ = false;
   std::chrono::nanoseconds kill_grace_ = kDefaultKillGrace;

@@ -11,6 +11,8 @@ std::string_view SideName(Side side) {
   switch (side) {
     case Side::kSettle:
       return "settle";
+    case Side::kSentinel:
+      return "sentinel";
   }
   return "";
 }
@@ -29,29 +31,53 @@ std::vector<std::string> GangMachine::GpusOf(const Gang& gang) {
   return uuids;
 }
 
-bool GangMachine::NeedsSettling(const Gang& gang) const {
-  const std::vector<std::string> gpus = GpusOf(gang);
-  if (gang.order.spec.thermal != "settled" || gpus.empty() || gang.settled_here) return false;
+bool GangMachine::MayRunBeside(const Gang& gang) const {
+  if (gang.order.spec.thermal != "settled" || GpusOf(gang).empty()) return false;
   // The nodes of a gang would be done at different times, and the first would wait and cool.
-  if (gang.ranks.size() < gang.order.members.size()) return false;
-  return !heat_.Settled(gpus).has_value();
+  return gang.ranks.size() == gang.order.members.size() && !gang.nothing_beside;
+}
+
+bool GangMachine::NeedsSettling(const Gang& gang) const {
+  return MayRunBeside(gang) && !gang.settled_here && !heat_.Settled(GpusOf(gang)).has_value();
+}
+
+bool GangMachine::NeedsSentinel(const Gang& gang) const {
+  return MayRunBeside(gang) && !gang.sentinel_here &&
+         sentinels_.Due(GpusOf(gang), gang.order.stack, gang.settled_here, now_);
+}
+
+// Behind a cell that has a figure, if there is a reading before it to compare with.
+bool GangMachine::NeedsClosing(const Gang& gang, const AttemptReport& report) const {
+  const bool ok = std::all_of(report.ranks.begin(), report.ranks.end(),
+                              [](const RankReport& rank) { return rank.outcome == Outcome::kOk; });
+  return gang.order.closing && ok && !shutting_down_ && MayRunBeside(gang) &&
+         report.telemetry.Has(Field::kSentinelBefore);
 }
 
 void GangMachine::Proceed(Gang& gang) {
   if (NeedsSettling(gang)) {
     gang.settled_here = true;
-    gang.state = State::kBeside;
-    gang.progress.phase = SideName(Side::kSettle);
-    SendProgress(gang);
-    gang.next_progress = now_ + kSideProgressInterval;
-    return Emit(gang_action::RunSide{gang.order.attempt, Side::kSettle});
+    return RunBeside(gang, Side::kSettle, State::kBeside);
+  }
+  if (NeedsSentinel(gang)) {
+    gang.sentinel_here = true;
+    return RunBeside(gang, Side::kSentinel, State::kBeside);
   }
   StartRanks(gang);
+}
+
+void GangMachine::RunBeside(Gang& gang, Side side, State state) {
+  gang.state = state;
+  gang.progress.phase = SideName(side);
+  SendProgress(gang);
+  gang.next_progress = now_ + kSideProgressInterval;
+  Emit(gang_action::RunSide{gang.order.attempt, side});
 }
 
 void GangMachine::StartRanks(Gang& gang) {
   gang.progress.phase.clear();
   NoteSettled(gang);
+  NoteSentinel(gang);
   gang.state = State::kRunning;
   gang.started = now_;
   // Exact: the coordinator adds a margin for its messages and is the backstop.
@@ -72,25 +98,29 @@ void GangMachine::NoteSettled(Gang& gang) const {
   if (!tried) gang.telemetry.Set(Field::kSettleSeconds, 0.0).IgnoreError();  // still warm
 }
 
+void GangMachine::NoteSentinel(Gang& gang) const {
+  if (!MayRunBeside(gang)) return;
+  const auto reading = sentinels_.Last(GpusOf(gang), gang.order.stack);
+  if (!reading) return;
+  gang.telemetry.SetText(Field::kSentinelSeries, reading->series);
+  gang.telemetry.Set(Field::kSentinelIndex, reading->index).IgnoreError();
+  gang.telemetry.Set(Field::kSentinelBefore, reading->throughput).IgnoreError();
+}
+
 void GangMachine::On(const gang_event::SideEnded& event) {
   Gang* gang = FindGang(event.attempt);
-  if (gang == nullptr || gang->state != State::kBeside) return;
-  const SideResult& side = event.result;
-  if (side.applies) {
-    if (side.seconds > 0) heat_.NoteLoad(GpusOf(*gang), now_);
-    const bool lasting = side.done || side.hopeless;
-    if (lasting && !gang->ended_by) heat_.NoteSettled(GpusOf(*gang), side.done);
-    const auto set = [&](Field field, const std::optional<double>& value) {
-      if (value) gang->telemetry.Set(field, *value).IgnoreError();
-    };
-    set(Field::kSettleSeconds, side.seconds);
-    set(Field::kSettleBeginCelsius, side.begin_celsius);
-    set(Field::kSettleEndCelsius, side.end_celsius);
-    set(Field::kSettleCelsiusPerSecond, side.celsius_per_second);
-    set(Field::kSettleClockRatioPerSecond, side.clock_ratio_per_second);
-    if (!side.done && !gang->ended_by) {
-      Emit(gang_action::Warn{"attempt " + event.attempt + " is unsettled: " + side.why});
-    }
+  if (gang == nullptr || (gang->state != State::kBeside && gang->state != State::kClosing)) return;
+  if (event.result.applies) {
+    if (event.result.seconds > 0) heat_.NoteLoad(GpusOf(*gang), now_);
+    if (event.side == Side::kSettle) OnSettled(*gang, event.result);
+    if (event.side == Side::kSentinel) OnSentinel(*gang, event.result);
+  } else {
+    gang->nothing_beside = gang->nothing_beside || event.side == Side::kSettle;
+  }
+  if (gang->state == State::kClosing) {
+    AttemptReport report = *std::move(gang->report);
+    gangs_.erase(event.attempt);
+    return Emit(gang_action::Finish{std::move(report)});
   }
   if (!gang->ended_by) return Proceed(*gang);
   gang->state = State::kRunning;
@@ -100,6 +130,34 @@ void GangMachine::On(const gang_event::SideEnded& event) {
     Conclude(*gang, index, *gang->ended_by);
   }
   FinishWhenAllGone(*gang);
+}
+
+void GangMachine::OnSettled(Gang& gang, const SideResult& side) {
+  const bool lasting = side.done || side.hopeless;
+  if (lasting && !gang.ended_by) heat_.NoteSettled(GpusOf(gang), side.done);
+  const auto set = [&](Field field, const std::optional<double>& value) {
+    if (value) gang.telemetry.Set(field, *value).IgnoreError();
+  };
+  set(Field::kSettleSeconds, side.seconds);
+  set(Field::kSettleBeginCelsius, side.begin_celsius);
+  set(Field::kSettleEndCelsius, side.end_celsius);
+  set(Field::kSettleCelsiusPerSecond, side.celsius_per_second);
+  set(Field::kSettleClockRatioPerSecond, side.clock_ratio_per_second);
+  if (!side.done && !gang.ended_by) {
+    Emit(gang_action::Warn{"attempt " + gang.order.attempt + " is unsettled: " + side.why});
+  }
+}
+
+void GangMachine::OnSentinel(Gang& gang, const SideResult& side) {
+  if (gang.ended_by) return;
+  sentinels_.Note(GpusOf(gang), gang.order.stack, gang.order.attempt, side.throughput, now_);
+  if (!side.throughput) {
+    return Emit(gang_action::Warn{"the sentinel of attempt " + gang.order.attempt +
+                                  " has no figure: " + side.why});
+  }
+  if (gang.state == State::kClosing) {
+    gang.report->telemetry.Set(Field::kSentinelAfter, *side.throughput).IgnoreError();
+  }
 }
 
 void GangMachine::TickSide(Gang& gang) {

@@ -56,13 +56,19 @@ class HeldRank final : public ChildObserver {
 
 // What runs beside the cell, from RunSide to SideEnded.
 struct HeldSide {
-  HeldSide(Side which, std::unique_ptr<HeatWatch> watch, const SettleRule& settling,
-           EventLoop& loop, OrphanReaper& reaper, const Clock& clock)
-      : side(which), heat(std::move(watch)), rule(settling), run(loop, reaper, clock) {}
+  HeldSide(Side which, std::chrono::nanoseconds longest_silence, EventLoop& loop,
+           OrphanReaper& reaper, const Clock& clock)
+      : side(which),
+        silence(longest_silence),
+        began(clock.Now()),
+        rule(silence, began),
+        run(loop, reaper, clock) {}
 
   const Side side;
-  const std::unique_ptr<HeatWatch> heat;
-  SettleRule rule;
+  const std::chrono::nanoseconds silence;
+  const BootTime began;
+  std::unique_ptr<HeatWatch> heat;  // of the settling load
+  SettleRule rule;                  // the same
   SideRun run;
   std::optional<SideResult> result;  // decided; its processes are being ended
 };
@@ -75,6 +81,9 @@ struct HeldGang {
   std::unique_ptr<EndpointProbe> probe;
   std::unique_ptr<TelemetrySession> telemetry;
   std::unique_ptr<HeldSide> side;
+  // Of the attempt's own telemetry, once it was ended.
+  Record measured;
+  std::vector<DeviceFault> faults;
   WallTime started_at{};
 };
 

@@ -32,6 +32,7 @@ struct PrepareOrder {
   std::string endpoint;             // empty for the agent of rank 0
   uint64_t seed = 1;
   double prepare_seconds = 0;
+  bool closing = false;  // the last cell that its GPUs may get for now
 };
 
 struct StartOrder {

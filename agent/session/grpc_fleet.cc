@@ -116,6 +116,7 @@ PrepareOrder From(const v1::Prepare& from) {
   order.endpoint = Name(from.endpoint());
   order.seed = from.seed();
   order.prepare_seconds = from.prepare_seconds();
+  order.closing = from.closing();
   return order;
 }
 

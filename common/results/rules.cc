@@ -21,6 +21,7 @@ constexpr std::string_view kUnconverged = "unconverged";
 constexpr std::string_view kUnsettled = "unsettled";
 constexpr std::string_view kThrottled = "throttled";
 constexpr std::string_view kPowerLimited = "power_limited";
+constexpr std::string_view kDrift = "drift";
 constexpr std::string_view kShared = "shared";
 constexpr std::string_view kSimulated = "simulated";
 
@@ -139,6 +140,12 @@ void JudgeMarks(const Record& record, Verdict& verdict) {
   if (power && *power < kLeastPowerLimitRatio) {
     mark(kPowerLimited);
     verdict.notes.push_back(fmt::format("power limited {}", HumanPercent(*power)));
+  }
+  const std::optional<double> drift = record.Number(Field::kDriftRatio);
+  if (drift && std::abs(*drift) > kMostDriftRatio) {
+    mark(kDrift);
+    verdict.notes.push_back(
+        fmt::format("the sentinel changed by {:+.1f} % across it", 100 * *drift));
   }
   const std::optional<int64_t> before = record.Integer(Field::kDeviceUsedBeforeBytes);
   if (measured_on_gpu && record.Text(Field::kExclusive) != "verified" && before &&

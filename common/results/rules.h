@@ -22,6 +22,7 @@ inline constexpr double kMostQuotientDifferenceRatio = 0.01;  // throughput to s
 inline constexpr double kMostSkippedRatio = 0.01;             // skipped steps over steps
 inline constexpr double kMostThrottleRatio = 0.05;            // samples with a throttle reason
 inline constexpr double kLeastPowerLimitRatio = 0.995;        // enforced over default power limit
+inline constexpr double kMostDriftRatio = 0.02;  // of the sentinel across the cell, up or down
 // Less than any CUDA context takes (some 250 MiB from Volta on), more than an idle driver.
 inline constexpr int64_t kMostUsedBeforeBytes = int64_t{200} << 20;
 

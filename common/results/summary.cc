@@ -23,8 +23,8 @@ constexpr std::array<Outcome, 8> kOutcomes = {
 constexpr std::string_view kPending = "pending";
 
 // In the order of the field's doc.
-constexpr std::array<std::string_view, 10> kMarkOrder = {
-    "suspect",    "unconverged", "unsettled", "throttled", "power_limited",
+constexpr std::array<std::string_view, 11> kMarkOrder = {
+    "suspect",    "unconverged", "unsettled", "throttled", "power_limited", "drift",
     "host_bound", "shared",      "mixed",     "simulated", "published"};
 
 // What must be the same for processes to be repeats of one measurement, beside spec, target and

@@ -4,10 +4,12 @@
 //    "spec":{...every axis...,"stop":{...},"limits":{...}},
 //    "rank":0, "local_rank":0, "world_size":1, "endpoint":"host:port",
 //    "device":{"kind":"cuda|cpu|simulated","uuid":"GPU-...","ordinal":0,"card":"RTX 3090"},
-//    "seed":1, "spawned_at_boot_ns":0, "purpose":"measure|settle", "trial_steps":0}
+//    "seed":1, "spawned_at_boot_ns":0, "purpose":"measure|settle|sentinel", "trial_steps":0}
 //
 // `purpose`: "measure" the cell itself; "settle" a load that brings the device to its temperature,
-// without an end of its own and with no figure wanted of it. A runner may treat all alike.
+// without an end of its own and with no figure wanted of it; "sentinel" the fixed cell by which a
+// device is compared with itself, of which the throughput alone is wanted. A runner may treat all
+// alike.
 //
 // Header-only and free of gRPC, protobuf, abseil and fmt, since runners link none of them.
 #ifndef ASSAY_COMMON_RUNNER_PROTOCOL_CELL_FILE_H_

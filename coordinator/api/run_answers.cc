@@ -49,8 +49,7 @@ void Fill(const HeldCell& held, v1::HeldCell* out) {
   out->set_label(Name(held.label));
 }
 
-void Fill(const RunRow& run, const AttemptRow& attempt, const Spec& spec, const CellRow& cell,
-          v1::AttemptDetail* out) {
+void Fill(const AttemptRow& attempt, const SentinelReadings& readings, v1::AttemptDetail* out) {
   out->set_attempt(attempt.id);
   out->set_number(attempt.number);
   out->set_node(Name(attempt.node));
@@ -62,6 +61,7 @@ void Fill(const RunRow& run, const AttemptRow& attempt, const Spec& spec, const 
   out->set_started_at_unix_ms(attempt.started_at_unix_ms);
   out->set_log_tail(wire::CleanTail(attempt.log_tail, wire::kMaxLogTailBytes));
   Record record = attempt.record;
+  readings.FillDrift(record);
   ApplyRules(record);
   wire::ToProto(record, out->mutable_record());
   out->set_cell_file(wire::CleanText(attempt.cell_file, wire::kMaxFieldTextBytes));
@@ -115,24 +115,40 @@ const RunOverview* FindResumable(const std::vector<RunOverview>& runs, const std
   return nullptr;
 }
 
+absl::StatusOr<SentinelReadings> ReadingsOf(ResultReader& reader, const std::string& run) {
+  constexpr uint32_t kCellsAtOnce = 500;
+  SentinelReadings readings;
+  for (uint64_t after = 0;;) {
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<CellResult> cells,
+                           reader.ListCells(run, after, kCellsAtOnce));
+    if (cells.empty()) return readings;
+    for (const CellResult& cell : cells) {
+      if (cell.attempt.has_value()) readings.Add(cell.attempt->record);
+    }
+    after = cells.back().cell.cell;
+  }
+}
+
 Record JudgedRecord(const RunRow& run, const Spec& spec, const CellRow& cell,
-                    const AttemptRow* attempt) {
+                    const AttemptRow* attempt, const SentinelReadings& readings) {
   Record record = CellRecord(run, spec, cell, attempt);
+  readings.FillDrift(record);
   ApplyRules(record);
   return record;
 }
 
 void FillCell(const RunRow& run, const Spec& spec, const CellResult& result,
-              const std::vector<AttemptRow>& attempts, v1::CellDetail* out) {
+              const std::vector<AttemptRow>& attempts, const SentinelReadings& readings,
+              v1::CellDetail* out) {
   out->set_run(run.id);
   out->set_cell(result.cell.cell);
   wire::ToProto(spec, out->mutable_spec());
   out->set_target(Name(result.cell.target));
   out->set_repeat(result.cell.repeat);
   const AttemptRow* counted = result.attempt.has_value() ? &*result.attempt : nullptr;
-  wire::ToProto(JudgedRecord(run, spec, result.cell, counted), out->mutable_record());
+  wire::ToProto(JudgedRecord(run, spec, result.cell, counted, readings), out->mutable_record());
   for (const AttemptRow& attempt : attempts) {
-    Fill(run, attempt, spec, result.cell, out->add_attempts());
+    Fill(attempt, readings, out->add_attempts());
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "assay/v1/control_service.pb.h"
+#include "common/results/drift.h"
 #include "coordinator/cell/rows.h"
 #include "coordinator/scheduler/coordinator_state.h"
 #include "coordinator/store/result_store.h"
@@ -20,12 +21,16 @@ void FillSummary(const RunOverview& overview, v1::RunSummary* out);
 const RunOverview* FindResumable(const std::vector<RunOverview>& runs, const std::string& digest,
                                  const Slice& slice);
 
-// The record of a cell with verdict and marks, which are computed on reading.
+// Those of all counted attempts of a run: what a cell's drift is told from.
+absl::StatusOr<SentinelReadings> ReadingsOf(ResultReader& reader, const std::string& run);
+
+// The record of a cell with drift, verdict and marks, which are computed on reading.
 Record JudgedRecord(const RunRow& run, const Spec& spec, const CellRow& cell,
-                    const AttemptRow* attempt);
+                    const AttemptRow* attempt, const SentinelReadings& readings);
 
 void FillCell(const RunRow& run, const Spec& spec, const CellResult& result,
-              const std::vector<AttemptRow>& attempts, v1::CellDetail* out);
+              const std::vector<AttemptRow>& attempts, const SentinelReadings& readings,
+              v1::CellDetail* out);
 
 // One view as messages: cells that ended are spread over several where they are many, so that none
 // comes near the message limit. Only the last one can be final.

@@ -52,6 +52,7 @@ struct Prepare {
   std::string endpoint;
   uint64_t seed = 0;
   double prepare_seconds = 0;
+  bool closing = false;  // no more cells are pending than other GPUs could take
 };
 
 struct Start {

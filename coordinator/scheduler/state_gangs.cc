@@ -244,11 +244,11 @@ void CoordinatorState::Impl::On(const event::Progress& e) {
   Notify(gang.run);
 }
 
-// While an agent settles its GPUs no limit of the cell runs; but it has a limit of its own, behind
-// which what it says moves nothing any more.
+// While an agent settles its GPUs, or runs their sentinel, no limit of the cell runs; but that has
+// a limit of its own, behind which what it says moves nothing any more.
 void CoordinatorState::Impl::NoteBeside(Gang& gang, std::string_view phase) {
-  if (phase != "settle") return gang.beside_since.reset();
-  const auto passed = now_ - gang.beside_since.value_or(gang.begun);
+  if (phase != "settle" && phase != "sentinel") return gang.beside_since.reset();
+  const auto passed = now_ - gang.beside_since.value_or(gang.all_joined ? now_ : gang.begun);
   gang.beside_since = now_;
   if (gang.phase != GangPhase::kStarted || gang.beside + passed > times_.beside) return;
   gang.beside += passed;

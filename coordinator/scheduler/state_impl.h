@@ -125,6 +125,8 @@ class CoordinatorState::Impl {
   void DropStaleReservation();
   bool Reserved(const Node& node, const Run& run, const QueueKey& key) const;
   void Offer(Run& run, Cell& cell, const Place& place, std::vector<Share> shares);
+  // True where no more cells are pending than other GPUs could take.
+  bool IsClosing(const Run& run, const Gang& gang) const;
   void SendPrepare(Gang& gang, GangPart& part);
 
   // --- state_doctor.cc: questions about nodes

@@ -169,6 +169,33 @@ void CoordinatorState::Impl::Offer(Run& run, Cell& cell, const Place& place,
   Notify(run.row.id);
 }
 
+// A guess, and a cheap one: a reading too many behind a cell takes ten seconds.
+bool CoordinatorState::Impl::IsClosing(const Run& of, const Gang& gang) const {
+  if (gang.parts.size() != 1 || gang.row.simulated) return false;
+  if (of.SpecOf(of.CellAt(gang.cell)).thermal != "settled") return false;
+  uint64_t pending = 0;
+  std::map<std::string_view, size_t> slots;  // gangs that a node could take at once, by its GPUs
+  for (const auto& [id, run] : runs_) {
+    for (const auto& [key, queue] : run->queues) {
+      const Place& place = run->places[key.place];
+      const auto here =
+          std::lower_bound(place.candidates.begin(), place.candidates.end(), gang.row.node,
+                           [](const Candidate& candidate, const std::string& node) {
+                             return candidate.node < node;
+                           });
+      if (here == place.candidates.end() || here->node != gang.row.node) continue;
+      pending += queue.size();
+      for (const Candidate& candidate : place.candidates) {
+        size_t& most = slots[candidate.node];
+        most = std::max(most, candidate.devices.size() / static_cast<size_t>(place.gpus));
+      }
+    }
+  }
+  uint64_t others = 0;
+  for (const auto& [node, count] : slots) others += count;
+  return pending == 0 || pending < others;  // its own GPUs are one of them
+}
+
 void CoordinatorState::Impl::SendPrepare(Gang& gang, GangPart& part) {
   const Run* run = FindRun(gang.run);
   if (run == nullptr) return;
@@ -183,6 +210,7 @@ void CoordinatorState::Impl::SendPrepare(Gang& gang, GangPart& part) {
   prepare.members = gang.row.members;
   prepare.endpoint = gang.endpoint;
   prepare.seed = gang.row.seed;
+  prepare.closing = IsClosing(*run, gang);
   prepare.prepare_seconds = std::chrono::duration<double>(times_.prepare).count();
   part.asked = true;
   SendToNode(part.node, std::move(prepare));

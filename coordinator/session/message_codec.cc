@@ -125,6 +125,7 @@ struct Writer {
     prepare->set_endpoint(Name(m.endpoint));
     prepare->set_seed(m.seed);
     prepare->set_prepare_seconds(m.prepare_seconds);
+    prepare->set_closing(m.closing);
   }
   void operator()(const message::Start& m) const {
     out.mutable_start()->set_attempt(m.attempt);

@@ -60,9 +60,11 @@ class FakeStacks final : public StackCatalog {
     if (name != "script") return absl::NotFoundError("no stack " + name);
     StackProgram found;
     found.program = program;
+    found.stack = stack;
     return found;
   }
   std::string program;
+  Stack stack;
 };
 
 class FakeTelemetry final : public DeviceTelemetry {

@@ -67,6 +67,38 @@ TEST_F(NodeAgentTest, AColdGpuIsLoadedWithTheCellItselfUntilItIsFlat) {
   EXPECT_EQ(Alive("01A"), 0u);
 }
 
+TEST_F(NodeAgentTest, TheLastCellOfASessionHasASentinelOnBothSides) {
+  telemetry_.has_heat = true;
+  stacks_.stack.models = {"resnet50"};
+  stacks_.stack.modes = {"train"};
+  stacks_.stack.precisions = {"fp32"};
+  // The second sentinel is slower.
+  const std::string result =
+      "say '{\"record\":\"result\",\"outcome\":\"ok\",\"fields\":{\"throughput\":";
+  Runner("purposes=" + dir_ +
+         "/purposes; if grep -q '\"purpose\": *\"sentinel\"' $cell; then "
+         "echo sentinel >> $purposes; hello; say '{\"record\":\"joined\"}'; "
+         "if [ -e " +
+         dir_ + "/once ]; then " + result + "97}}'; else touch " + dir_ + "/once; " + result +
+         "100}}'; fi; exit 0; fi; " + kLoadOrCell);
+  StartAgent();
+  Welcomed();
+  PrepareOrder order = Order(1);
+  order.closing = true;
+  const AttemptReport report = RunGang(order);
+  EXPECT_EQ(report.ranks.at(0).outcome, Outcome::kOk) << report.ranks[0].message;
+  EXPECT_EQ(report.ranks[0].fields.Number(Field::kThroughput), 5.5);
+  EXPECT_EQ(report.telemetry.Text(Field::kSentinelSeries), "01A");
+  EXPECT_EQ(report.telemetry.Number(Field::kSentinelBefore), 100);
+  EXPECT_EQ(report.telemetry.Number(Field::kSentinelAfter), 97);
+  EXPECT_EQ(report.telemetry.Text(Field::kExclusive), "verified");
+  std::ifstream in(dir_ + "/purposes");
+  const std::string purposes(std::istreambuf_iterator<char>(in), {});
+  EXPECT_THAT(purposes, testing::MatchesRegex(
+                            "[^\n]*settle[^\n]*\nsentinel\n[^\n]*measure[^\n]*\nsentinel\n"));
+  EXPECT_EQ(Alive("01A"), 0u);
+}
+
 TEST_F(NodeAgentTest, ALoadThatCannotRunLeavesTheCellUnsettledAndRunsIt) {
   telemetry_.has_heat = true;
   Runner("if grep -q '\"purpose\": *\"settle\"' $cell; then exit 1; fi; hello; ok");

@@ -179,6 +179,15 @@ TEST(Rules, ACellStoppedByACapIsUnconverged) {
   EXPECT_THAT(MarksOf({{Field::kStopReason, Value()}}), IsEmpty());
 }
 
+TEST(Rules, ASentinelThatChangedByOverTwoPercentMarksWhatLiesBetween) {
+  EXPECT_THAT(MarksOf({{Field::kDriftRatio, -0.021}}), ElementsAre("drift"));
+  EXPECT_THAT(MarksOf({{Field::kDriftRatio, 0.021}}), ElementsAre("drift"));
+  EXPECT_THAT(MarksOf({{Field::kDriftRatio, 0.0199}}), IsEmpty());
+  EXPECT_THAT(MarksOf({{Field::kDriftRatio, -0.0199}}), IsEmpty());
+  EXPECT_THAT(Judge(Sound({{Field::kDriftRatio, -0.05}})).notes,
+              ElementsAre("the sentinel changed by -5.0 % across it"));
+}
+
 TEST(Rules, AGpuCellThatAskedToBeSettledAndWasNotSeenToBeIsUnsettled) {
   const Change asked{Field::kThermal, std::string("settled")};
   EXPECT_THAT(MarksOf({asked}), ElementsAre("unsettled"));

@@ -74,5 +74,50 @@ TEST_F(BesideTest, OneWordOfSettlingStopsTheLimitsOnlyUpToThatWord) {
   EXPECT_EQ(Aborts(), 1u);
 }
 
+TEST_F(BesideTest, ASentinelBehindACellDoesNotCountAgainstItsLimit) {
+  Say("load");
+  bench_.Do(event::RanksJoined{session_, attempt_, {0}});
+  bench_.Pass(seconds(90), {session_});
+  for (int i = 0; i < 15; ++i) {
+    Say("sentinel");
+    bench_.Pass(seconds(2), {session_});
+  }
+  EXPECT_EQ(Aborts(), 0u);
+}
+
+// Which cells are told that they are the last of a session: one flag for each, in order.
+std::vector<bool> ClosingFlags(const NodeInventory& node, std::vector<Spec> specs) {
+  Bench bench;
+  const SessionHandle session = bench.Hello(node);
+  bench.Submit(std::move(specs));
+  std::vector<bool> flags;
+  for (std::string attempt = bench.StartOn(session); !attempt.empty();
+       attempt = bench.StartOn(session)) {
+    flags.push_back(bench.last_prepare.closing);
+    bench.Report(session, attempt);
+  }
+  return flags;
+}
+
+TEST(Closing, IsTheLastCellOfTheOnlyGpu) {
+  EXPECT_EQ(ClosingFlags(MakeNode("n1"), {MakeSpec(0), MakeSpec(1), MakeSpec(2)}),
+            (std::vector<bool>{false, false, true}));
+}
+
+TEST(Closing, IsTheLastCellOfEachGpuOfANode) {
+  EXPECT_EQ(ClosingFlags(MakeNode("n1", "RTX 3090", 2),
+                         {MakeSpec(0), MakeSpec(1), MakeSpec(2), MakeSpec(3)}),
+            (std::vector<bool>{false, false, true, true}));
+}
+
+TEST(Closing, IsNoneWhereNobodyAskedForASettledCard) {
+  Spec cold = MakeSpec(0);
+  cold.thermal = "cold";
+  EXPECT_EQ(ClosingFlags(MakeNode("n1"), {cold}), std::vector<bool>{false});
+  NodeInventory simulated = MakeNode("n1");
+  simulated.devices[0].simulated = true;
+  EXPECT_EQ(ClosingFlags(simulated, {MakeSpec(0)}), std::vector<bool>{false});
+}
+
 }  // namespace
 }  // namespace assay
