@@ -4,7 +4,8 @@
 //   our process tree in the window, and less than kIdleBaselineBytes were in use before.
 // inferred: less than the baseline in use before and no foreign process seen, but the list was not
 //   readable or named processes that this /proc does not show (a container).
-// unknown: the rest, and where somebody else was seen.
+// unknown: the rest, and where somebody else was seen, or more processes than our one rank that
+//   this /proc does not show.
 // Pure. Thread rule: one owner.
 #ifndef ASSAY_AGENT_TELEMETRY_EXCLUSIVITY_H_
 #define ASSAY_AGENT_TELEMETRY_EXCLUSIVITY_H_
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +34,8 @@ class Exclusivity {
   void During(const absl::StatusOr<std::vector<int64_t>>& pids,
               const std::function<Ancestry(int64_t)>& ancestry);
   std::string_view Word() const;
+  // Processes of others, by number; nullopt where no list could be read.
+  const std::optional<std::set<int64_t>>& foreign() const { return foreign_pids_; }
 
  private:
   bool idle_before_ = true;
@@ -39,6 +43,7 @@ class Exclusivity {
   bool listed_ = true;
   bool checked_in_window_ = false;
   bool foreign_ = false;
+  std::optional<std::set<int64_t>> foreign_pids_;
 };
 
 }  // namespace assay

@@ -85,7 +85,7 @@ std::unique_ptr<TelemetrySession> NodeTelemetry::Begin(std::span<const std::stri
   }
   if (sampled.empty() && processor) {
     return std::make_unique<ProcessorSession>(
-        std::move(base), total_bytes ? total_bytes : machine_memory_bytes_, options_);
+        clock_, std::move(base), total_bytes ? total_bytes : machine_memory_bytes_, options_);
   }
   if (total_bytes > 0) SetBytes(base, Field::kDeviceTotalBytes, total_bytes);
   if (sampled.empty() || nvml_ == nullptr) return std::make_unique<BareSession>(std::move(base));

@@ -1,10 +1,12 @@
 #include "agent/telemetry/sampling_session.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "agent/host/proc_files.h"
 #include "agent/telemetry/process_ancestry.h"
 
 namespace assay {
@@ -14,6 +16,7 @@ namespace {
 constexpr std::chrono::milliseconds kLongestWait{80};
 // The process list walks the driver's tables, and a neighbour stays; a link changes seldom.
 constexpr std::chrono::seconds kSeldom{1};
+constexpr size_t kMostNames = 16;
 
 }  // namespace
 
@@ -69,6 +72,12 @@ Record SamplingSession::Finish(std::span<const ProcessUsage>) {
   health_.Fill(record);
   throttling_.Fill(record);
   record.SetText(Field::kExclusive, exclusivity_.Word());
+  if (exclusivity_.foreign()) {
+    NameForeign();
+    std::vector<std::string> others;
+    for (const auto& [pid, name] : foreign_names_) others.push_back(name);
+    record.SetList(Field::kForeignProcesses, others).IgnoreError();
+  }
   if (used_before_) {
     record.Set(Field::kDeviceUsedBeforeBytes, static_cast<int64_t>(*used_before_)).IgnoreError();
   }
@@ -122,6 +131,7 @@ void SamplingSession::ReadBefore() {
     if (!before_closed_) {
       used_before_ = most;
       exclusivity_ = exclusivity;
+      NameForeign();
     }
     first_done_ = true;
     changed_.NotifyAll();
@@ -174,6 +184,7 @@ void SamplingSession::ReadSeldom() {
     if (!statistics_.in_window()) return;
     exclusivity_.During(
         pids, [this](int64_t pid) { return AncestryOf(options_.proc_root, pid, getpid()); });
+    NameForeign();
     health_.Link(i, link);
   }
 }
@@ -183,6 +194,17 @@ void SamplingSession::ReadXids() {
     const auto xids = nvml_->Xids(devices_[i].uuid);
     MutexLock lock(mutex_);
     health_.Xids(i, xids);
+  }
+}
+
+void SamplingSession::NameForeign() {
+  if (!exclusivity_.foreign()) return;
+  for (const int64_t pid : *exclusivity_.foreign()) {
+    if (foreign_names_.contains(pid) || foreign_names_.size() == kMostNames) continue;
+    std::string name =
+        ReadFileText(fmt::format("{}/{}/comm", options_.proc_root, pid), 64).value_or("");
+    while (!name.empty() && name.back() == '\n') name.pop_back();
+    foreign_names_[pid] = fmt::format("{} ({})", name.empty() ? "not visible here" : name, pid);
   }
 }
 

@@ -11,6 +11,7 @@
 #define ASSAY_AGENT_TELEMETRY_SAMPLING_SESSION_H_
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -53,6 +54,8 @@ class SamplingSession final : public TelemetrySession {
   void SampleOne(size_t index);
   void ReadSeldom();
   void ReadXids();
+  // Names the foreign processes that have none yet.
+  void NameForeign() ASSAY_REQUIRES(mutex_);
   bool InWindow();
   bool SleepUntilNext();
   void AwaitUntil(const bool& done) ASSAY_REQUIRES(mutex_);
@@ -68,6 +71,7 @@ class SamplingSession final : public TelemetrySession {
   ThrottleWatch throttling_ ASSAY_GUARDED_BY(mutex_);
   DeviceHealth health_ ASSAY_GUARDED_BY(mutex_);
   Exclusivity exclusivity_ ASSAY_GUARDED_BY(mutex_);
+  std::map<int64_t, std::string> foreign_names_ ASSAY_GUARDED_BY(mutex_);
   std::optional<uint64_t> used_before_ ASSAY_GUARDED_BY(mutex_);
   bool first_done_ ASSAY_GUARDED_BY(mutex_) = false;
   bool before_closed_ ASSAY_GUARDED_BY(mutex_) = false;

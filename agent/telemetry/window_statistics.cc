@@ -113,6 +113,7 @@ void WindowStatistics::Fill(Record& record) const {
   }
   if (!begin_ || !end_) return;
   const double window_seconds = SecondsOf(*end_ - *begin_);
+  SetNumber(record, Field::kWindowSeconds, window_seconds);
   SetNumber(record, Field::kPowerMeanWatts, SumOf(devices_, [](const DeviceSums& d) {
               return d.power_count ? std::optional(d.power_watts / d.power_count) : std::nullopt;
             }));

@@ -9,27 +9,17 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "common/results/outcome.h"
+#include "common/results/rules_marks.h"
 #include "common/text/number_format.h"
 
 namespace assay {
 namespace {
 
-// In the order of the field's doc.
-constexpr std::string_view kUnconverged = "unconverged";
-constexpr std::string_view kUnsettled = "unsettled";
-constexpr std::string_view kThrottled = "throttled";
-constexpr std::string_view kPowerLimited = "power_limited";
-constexpr std::string_view kDrift = "drift";
-constexpr std::string_view kShared = "shared";
-constexpr std::string_view kSimulated = "simulated";
-
-bool OnGpu(const Record& record) {
-  const std::vector<std::string> uuids = record.List(Field::kGpuUuids);
-  return std::any_of(uuids.begin(), uuids.end(),
-                     [](const std::string& uuid) { return !uuid.starts_with("CPU-"); });
-}
+// Fewer may be of one batch and a learning rate of nothing.
+constexpr int64_t kLeastStepsOfALoss = 10;
 
 // Global samples of one optimizer step by what was asked for, with `max` by what was found; nothing
 // where that is not a number.
@@ -119,41 +109,44 @@ void JudgeGang(const Record& record, Verdict& verdict) {
   }
 }
 
-void JudgeMarks(const Record& record, Verdict& verdict) {
-  const auto mark = [&](std::string_view name) { verdict.marks.emplace_back(name); };
-  const bool simulated = record.Flag(Field::kSimulated).value_or(false);
-  const bool measured_on_gpu = OnGpu(record) && !simulated;
-  if (record.Has(Field::kStopReason) && record.Text(Field::kStopReason) != "confidence") {
-    mark(kUnconverged);
+// Three clocks: the device's and the host's are the runner's word, the third is the agent's own.
+void JudgeAgentClock(const Record& record, Verdict& verdict) {
+  const std::optional<double> host = record.Number(Field::kHostSeconds);
+  const std::optional<double> agent = record.Number(Field::kWindowSeconds);
+  if (!host || !agent || record.Flag(Field::kSimulated).value_or(false)) return;
+  if (std::abs(*agent - *host) <= kMostClockDifferenceRatio * *host + kMostAgentDifferenceSeconds) {
+    return;
   }
-  // Not known is not settled: nobody saw it come to rest.
-  if (measured_on_gpu && record.Text(Field::kThermal) == "settled" &&
-      !record.Flag(Field::kSettled).value_or(false)) {
-    mark(kUnsettled);
+  verdict.faults.push_back(
+      fmt::format("the window is {} by the runner's clock and {} by the agent's: one of them is "
+                  "wrong",
+                  HumanDuration(*host), HumanDuration(*agent)));
+}
+
+void JudgePeak(const Record& record, Verdict& verdict) {
+  const std::optional<double> most = PeakThroughput(record);
+  const std::optional<double> throughput = record.Number(Field::kThroughput);
+  if (!most || !throughput || *throughput <= kMostOverPeakRatio * *most) return;
+  verdict.faults.push_back(fmt::format(
+      "throughput {:.4g}, but the card's measured peaks leave {:.4g}", *throughput, *most));
+}
+
+// A training whose loss is the same to the last bit learns nothing: its inputs or its weights are
+// constant. Losses are fp32 means over a batch.
+void JudgeInputs(const Record& record, Verdict& verdict) {
+  const std::optional<double> first = record.Number(Field::kLossFirst);
+  const std::optional<double> last = record.Number(Field::kLossLast);
+  const std::optional<int64_t> steps = record.Integer(Field::kSteps);
+  if (first && last && *first == *last && steps && *steps >= kLeastStepsOfALoss) {
+    verdict.faults.push_back(
+        fmt::format("the loss did not change in {} steps: inputs or weights are constant", *steps));
   }
-  const std::optional<double> throttled = record.Number(Field::kThrottleRatio);
-  if (throttled && *throttled > kMostThrottleRatio) {
-    mark(kThrottled);
-    verdict.notes.push_back(fmt::format("throttled in {} of samples", HumanPercent(*throttled)));
+  const std::optional<int64_t> claimed = record.Integer(Field::kDataBatches);
+  const std::optional<int64_t> seen = record.Integer(Field::kInputBatchesSeen);
+  if (claimed && seen && steps && *seen < std::min(*claimed, *steps)) {
+    verdict.faults.push_back(
+        fmt::format("{} different input batches were seen, {} claimed", *seen, *claimed));
   }
-  const std::optional<double> power = PowerLimitRatio(record);
-  if (power && *power < kLeastPowerLimitRatio) {
-    mark(kPowerLimited);
-    verdict.notes.push_back(fmt::format("power limited {}", HumanPercent(*power)));
-  }
-  const std::optional<double> drift = record.Number(Field::kDriftRatio);
-  if (drift && std::abs(*drift) > kMostDriftRatio) {
-    mark(kDrift);
-    verdict.notes.push_back(
-        fmt::format("the sentinel changed by {:+.1f} % across it", 100 * *drift));
-  }
-  const std::optional<int64_t> before = record.Integer(Field::kDeviceUsedBeforeBytes);
-  if (measured_on_gpu && record.Text(Field::kExclusive) != "verified" && before &&
-      *before > kMostUsedBeforeBytes) {
-    mark(kShared);
-    verdict.notes.push_back(fmt::format("{} held by others at the start", HumanBytes(*before)));
-  }
-  if (simulated) mark(kSimulated);
 }
 
 std::optional<double> EnergyPerSample(const Record& record) {
@@ -164,6 +157,34 @@ std::optional<double> EnergyPerSample(const Record& record) {
 }
 
 }  // namespace
+
+std::optional<double> ClockLimitRatio(const Record& record) {
+  std::optional<double> least;
+  for (const auto& [set, usual] :
+       {std::pair(Field::kSmClockApplicationHertz, Field::kSmClockApplicationDefaultHertz),
+        std::pair(Field::kMemoryClockApplicationHertz,
+                  Field::kMemoryClockApplicationDefaultHertz)}) {
+    const std::optional<double> now = record.Number(set), otherwise = record.Number(usual);
+    if (!now || !otherwise || !(*now > 0) || !(*otherwise > 0)) continue;
+    least = std::min(least.value_or(*now / *otherwise), *now / *otherwise);
+  }
+  return least;
+}
+
+std::optional<double> PeakThroughput(const Record& record) {
+  const auto seconds_of = [&](Field work, Field rate) -> std::optional<double> {
+    const std::optional<double> amount = record.Number(work), peak = record.Number(rate);
+    if (!amount || !peak || !(*amount > 0) || !(*peak > 0)) return std::nullopt;
+    return *amount / *peak;
+  };
+  std::optional<double> flops = seconds_of(Field::kModelFlopsPerSample, Field::kPeakFlopsPerSecond);
+  if (flops && record.Text(Field::kPrecision) == "fp32") *flops /= kWinogradRatio;
+  const std::optional<double> bytes =
+      seconds_of(Field::kModelBytesPerSample, Field::kPeakCopyBytesPerSecond);
+  if (!flops && !bytes) return std::nullopt;
+  const double ranks = static_cast<double>(record.Integer(Field::kWorldSize).value_or(1));
+  return ranks / std::max(flops.value_or(0), bytes.value_or(0));
+}
 
 std::optional<double> PowerLimitRatio(const Record& record) {
   const std::optional<double> limit = record.Number(Field::kPowerLimitWatts);
@@ -176,12 +197,15 @@ Verdict Judge(const Record& record) {
   Verdict verdict;
   verdict.has_measurement = OutcomeFromName(record.Text(Field::kOutcome)) == Outcome::kOk;
   if (!verdict.has_measurement) {
-    if (record.Flag(Field::kSimulated).value_or(false)) verdict.marks.emplace_back(kSimulated);
+    if (record.Flag(Field::kSimulated).value_or(false)) verdict.marks.emplace_back("simulated");
     return verdict;
   }
   JudgeWindow(record, verdict);
   JudgeQuotient(record, verdict);
+  JudgeAgentClock(record, verdict);
   JudgeGang(record, verdict);
+  JudgePeak(record, verdict);
+  JudgeInputs(record, verdict);
   JudgeMarks(record, verdict);
   return verdict;
 }

@@ -20,9 +20,21 @@ namespace assay {
 inline constexpr double kMostClockDifferenceRatio = 0.02;     // device against host window
 inline constexpr double kMostQuotientDifferenceRatio = 0.01;  // throughput to samples over seconds
 inline constexpr double kMostSkippedRatio = 0.01;             // skipped steps over steps
-inline constexpr double kMostThrottleRatio = 0.05;            // samples with a throttle reason
-inline constexpr double kLeastPowerLimitRatio = 0.995;        // enforced over default power limit
-inline constexpr double kMostDriftRatio = 0.02;  // of the sentinel across the cell, up or down
+inline constexpr double kMostThrottleRatio = 0.05;            // samples with one throttle reason
+inline constexpr double kMostCpuThrottledRatio =
+    0.01;  // stopped by the control group, of the window
+inline constexpr double kLeastPowerLimitRatio = 0.995;  // enforced over default power limit
+inline constexpr double kLeastClockLimitRatio = 0.995;  // application clock over its default
+inline constexpr double kMostDriftRatio = 0.02;     // of the sentinel across the cell, up or down
+inline constexpr double kLeastBusyRatio = 0.9;      // share of the step in which the GPU had work
+inline constexpr double kMostOverPeakRatio = 1.05;  // throughput over what the peaks allow
+inline constexpr double kMostLossGrowth = 2;        // last loss over the first, or over 1
+// The agent sees begin and end of a window by two records, each up to some 10 ms late on a loaded
+// machine.
+inline constexpr double kMostAgentDifferenceSeconds = 0.2;
+// Multiplications of a direct 3 x 3 convolution over those of Winograd's F(4 x 4, 3 x 3), which
+// cuDNN may take outside the tensor cores (Lavin and Gray, CVPR 2016).
+inline constexpr double kWinogradRatio = 4;
 // Less than any CUDA context takes (some 250 MiB from Volta on), more than an idle driver.
 inline constexpr int64_t kMostUsedBeforeBytes = int64_t{200} << 20;
 
@@ -39,6 +51,14 @@ Verdict Judge(const Record& record);
 // Sets verdict ("valid" or "invalid"; unknown unless the outcome is ok), marks and
 // energy_per_sample_joules. Applying it again changes nothing.
 void ApplyRules(Record& record);
+
+// The application clock of SM or memory over its default, the lower of the two; nothing where
+// neither is known.
+std::optional<double> ClockLimitRatio(const Record& record);
+
+// Samples a second that FLOPs over the measured peak and least bytes over the measured copy rate
+// leave; nothing where neither pair is known.
+std::optional<double> PeakThroughput(const Record& record);
 
 // Enforced over default power limit, where both are known and the default is above zero.
 std::optional<double> PowerLimitRatio(const Record& record);

@@ -12,6 +12,7 @@
 #include "common/measure/moments.h"
 #include "common/measure/percentile.h"
 #include "common/results/rules.h"
+#include "common/results/scaling.h"
 #include "common/text/utf8.h"
 
 namespace assay {
@@ -23,9 +24,9 @@ constexpr std::array<Outcome, 8> kOutcomes = {
 constexpr std::string_view kPending = "pending";
 
 // In the order of the field's doc.
-constexpr std::array<std::string_view, 11> kMarkOrder = {
-    "suspect",    "unconverged", "unsettled", "throttled", "power_limited", "drift",
-    "host_bound", "shared",      "mixed",     "simulated", "published"};
+constexpr std::array<std::string_view, 12> kMarkOrder = {
+    "suspect", "unconverged", "unsettled", "throttled", "power_limited", "clock_limited",
+    "drift",   "host_bound",  "shared",    "mixed",     "simulated",     "published"};
 
 // What must be the same for processes to be repeats of one measurement, beside spec, target and
 // stack: a stack keeps its name when its operator builds it anew or updates the driver, and a
@@ -212,6 +213,28 @@ void FillRatios(std::vector<SummaryRow>& rows, const std::vector<Measured>& meas
   }
 }
 
+// Marks gangs that scale better than they can (common/results/scaling.h).
+void MarkSuspects(std::span<const Record> records, const std::vector<Measured>& measured,
+                  std::vector<SummaryRow>& rows) {
+  std::vector<ScalingRow> scaling;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const SummaryRow& row = rows[i];
+    const Record& record = records[row.records.front()];
+    scaling.push_back({fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", measured[i].simulated,
+                                   measured[i].method, row.unit, row.target, row.stack, row.model,
+                                   row.mode, row.precision, row.batch, row.image,
+                                   row.accumulate.value_or(1), record.Text(Field::kLayout)),
+                       row.gpus.value_or(1) * row.nodes.value_or(1), measured[i].process_means});
+  }
+  const std::vector<bool> suspect = SuspectScaling(scaling);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::vector<std::string>& marks = rows[i].marks;
+    if (suspect[i] && (marks.empty() || marks[0] != kMarkOrder[0])) {
+      marks.insert(marks.begin(), std::string(kMarkOrder[0]));
+    }
+  }
+}
+
 // The first thing of `mine` that another group has otherwise: "driver_version 535.54".
 std::string Difference(const Group& mine, const Group& other) {
   constexpr size_t kMostBytes = 24;
@@ -251,6 +274,7 @@ std::vector<SummaryRow> Summarize(std::span<const Record> records) {
   }
   TellApart(rows, groups);
   FillRatios(rows, measured);
+  MarkSuspects(records, measured, rows);
   return rows;
 }
 

@@ -109,8 +109,8 @@ void MergeTelemetry(const std::vector<const event::AttemptReport*>& reports, Rec
         Field::kThrottleRatio, Field::kThrottlePowerCapRatio, Field::kThrottleSwThermalRatio,
         Field::kThrottleHwThermalRatio, Field::kThrottleHwSlowdownRatio,
         Field::kThrottlePowerBrakeRatio, Field::kThrottleSyncBoostRatio,
-        Field::kThrottleClockSettingRatio, Field::kCpuThrottledPeriods,
-        Field::kCpuThrottledSeconds}) {
+        Field::kThrottleClockSettingRatio, Field::kCpuThrottledPeriods, Field::kCpuThrottledSeconds,
+        Field::kWindowSeconds}) {
     MaxOver(telemetry, field, into);
   }
   for (const Field field :

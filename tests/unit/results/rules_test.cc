@@ -206,6 +206,153 @@ TEST(Rules, ThrottlingInOverFivePercentOfSamplesIsMarked) {
   EXPECT_EQ(record.Text(Field::kVerdict), "valid");
 }
 
+TEST(Rules, OneReasonThatSlowsACardDownInOverFivePercentOfSamplesIsThrottled) {
+  for (const Field field : {Field::kThrottlePowerCapRatio, Field::kThrottleSwThermalRatio,
+                            Field::kThrottleHwThermalRatio, Field::kThrottleHwSlowdownRatio,
+                            Field::kThrottlePowerBrakeRatio}) {
+    EXPECT_THAT(MarksOf({{field, 0.051}}), ElementsAre("throttled")) << InfoOf(field).name;
+    EXPECT_THAT(MarksOf({{field, 0.05}}), IsEmpty()) << InfoOf(field).name;
+  }
+  EXPECT_THAT(Judge(Sound({{Field::kThrottleSwThermalRatio, 0.3}})).notes,
+              ElementsAre("throttled by heat in 30 % of samples"));
+}
+
+// A card at its application clocks shows that reason all the time, and is as it is sold.
+TEST(Rules, AClockThatSomebodySetIsNoThrottling) {
+  EXPECT_THAT(MarksOf({{Field::kThrottleRatio, 1.0},
+                       {Field::kThrottlePowerCapRatio, 0.0},
+                       {Field::kThrottleClockSettingRatio, 1.0}}),
+              IsEmpty());
+}
+
+TEST(Rules, AControlGroupThatStoppedACellForOverOnePercentThrottledIt) {
+  EXPECT_THAT(MarksOf({{Field::kCpuThrottledSeconds, 1.01}}), ElementsAre("throttled"));
+  EXPECT_THAT(MarksOf({{Field::kCpuThrottledSeconds, 1.0}}), IsEmpty());
+  EXPECT_THAT(
+      MarksOf({{Field::kCpuThrottledSeconds, 1.01}, {Field::kGpuUuids, std::string("CPU-1")}}),
+      ElementsAre("throttled"));
+  EXPECT_THAT(MarksOf({{Field::kCpuThrottledSeconds, 50.0}, {Field::kSimulated, true}}),
+              ElementsAre("simulated"));
+}
+
+TEST(Rules, AnApplicationClockBelowItsDefaultIsMarkedWithItsShare) {
+  const auto clocks = [](double sm, double memory) {
+    return std::vector<Change>{{Field::kSmClockApplicationHertz, sm},
+                               {Field::kSmClockApplicationDefaultHertz, 1e9},
+                               {Field::kMemoryClockApplicationHertz, memory},
+                               {Field::kMemoryClockApplicationDefaultHertz, 5e9}};
+  };
+  EXPECT_THAT(MarksOf(clocks(0.99e9, 5e9)), ElementsAre("clock_limited"));
+  EXPECT_THAT(MarksOf(clocks(1e9, 4e9)), ElementsAre("clock_limited"));
+  EXPECT_THAT(MarksOf(clocks(0.996e9, 5e9)), IsEmpty());
+  EXPECT_THAT(MarksOf(clocks(1.2e9, 5e9)), IsEmpty());
+  EXPECT_THAT(Judge(Sound(clocks(1e9, 4e9))).notes,
+              ElementsAre("application clocks at 80 % of the default"));
+  EXPECT_THAT(MarksOf({{Field::kSmClockApplicationHertz, 0.5e9}}), IsEmpty());
+}
+
+TEST(Rules, AGpuWithoutWorkInATenthOfTheStepIsHostBound) {
+  EXPECT_THAT(MarksOf({{Field::kGpuBusyRatio, 0.899}}), ElementsAre("host_bound"));
+  EXPECT_THAT(MarksOf({{Field::kGpuBusyRatio, 0.9}}), IsEmpty());
+  EXPECT_THAT(MarksOf({{Field::kGpuBusyRatio, 0.5}, {Field::kGpuUuids, std::string("CPU-1")}}),
+              IsEmpty());
+}
+
+TEST(Rules, AnotherProcessOnTheGpuIsNamedAndMakesItShared) {
+  EXPECT_THAT(MarksOf({{Field::kForeignProcesses, std::string("python3 (77)")},
+                       {Field::kExclusive, std::string("unknown")}}),
+              ElementsAre("shared"));
+  EXPECT_THAT(
+      Judge(Sound({{Field::kForeignProcesses, std::string("python3 (77);Xorg (9)")}})).notes,
+      ElementsAre("others on its GPU: python3 (77), Xorg (9)"));
+  EXPECT_THAT(MarksOf({{Field::kForeignProcesses, std::string()}}), IsEmpty());
+}
+
+TEST(Rules, AnXidMakesACellSuspect) {
+  EXPECT_THAT(MarksOf({{Field::kXids, std::string("31")}}), ElementsAre("suspect"));
+  EXPECT_THAT(MarksOf({{Field::kXids, std::string()}}), IsEmpty());
+}
+
+TEST(Rules, ALossOutOfItsBandIsSuspect) {
+  const auto losses = [](double first, double last) {
+    return std::vector<Change>{{Field::kLossFirst, first}, {Field::kLossLast, last}};
+  };
+  EXPECT_THAT(MarksOf(losses(7, 14.1)), ElementsAre("suspect"));
+  EXPECT_THAT(MarksOf(losses(7, 13.9)), IsEmpty());
+  EXPECT_THAT(MarksOf(losses(0.1, 1.9)), IsEmpty());  // of a model that had learnt
+  EXPECT_THAT(MarksOf(losses(7, 0.01)), IsEmpty());   // learns its eight batches by heart
+}
+
+// Case 31 (NVIDIA/apex#43): the loss stays at 6.91.
+TEST(Rules, ALossThatNeverChangesIsInvalid) {
+  const auto losses = [](double first, double last, int64_t steps) {
+    return std::vector<Change>{
+        {Field::kLossFirst, first},    {Field::kLossLast, last},
+        {Field::kSteps, steps},        {Field::kDeviceSteps, steps},
+        {Field::kSamples, 64 * steps}, {Field::kThroughput, 0.64 * static_cast<double>(steps)}};
+  };
+  EXPECT_THAT(FaultsOf(losses(6.9078, 6.9078, 1000)), ElementsAre(HasSubstr("constant")));
+  EXPECT_THAT(FaultsOf(losses(6.9078, 6.9077, 1000)), IsEmpty());
+  EXPECT_THAT(FaultsOf(losses(6.9078, 6.9078, 9)), IsEmpty());
+}
+
+TEST(Rules, FewerInputBatchesThanClaimedAreInvalid) {
+  const auto batches = [](int64_t claimed, int64_t seen) {
+    return std::vector<Change>{{Field::kDataBatches, claimed}, {Field::kInputBatchesSeen, seen}};
+  };
+  EXPECT_THAT(FaultsOf(batches(8, 1)),
+              ElementsAre("1 different input batches were seen, 8 claimed"));
+  EXPECT_THAT(FaultsOf(batches(8, 8)), IsEmpty());
+  EXPECT_THAT(FaultsOf(batches(1, 1)), IsEmpty());  // a batch that fills a quarter of the memory
+  EXPECT_THAT(FaultsOf({{Field::kDataBatches, int64_t{8}}}), IsEmpty());
+}
+
+// A timer that is wrong by 10 % in both of the runner's clocks.
+TEST(Rules, AWindowThatIsAnotherByTheAgentsClockIsInvalid) {
+  EXPECT_THAT(FaultsOf({{Field::kWindowSeconds, 110.0}}), ElementsAre(HasSubstr("the agent's")));
+  EXPECT_THAT(FaultsOf({{Field::kWindowSeconds, 102.8}}), ElementsAre(HasSubstr("the agent's")));
+  EXPECT_THAT(FaultsOf({{Field::kWindowSeconds, 102.7}}), IsEmpty());  // 100.5 and 2 % and 0.2 s
+  EXPECT_THAT(FaultsOf({{Field::kWindowSeconds, 98.2}}), ElementsAre(HasSubstr("the agent's")));
+  EXPECT_THAT(FaultsOf({{Field::kWindowSeconds, 98.3}}), IsEmpty());
+  EXPECT_THAT(FaultsOf({{Field::kWindowSeconds, 1.0}, {Field::kSimulated, true}}), IsEmpty());
+}
+
+// Case 27: a figure above what the card can do.
+TEST(Rules, AboveTheMeasuredPeaksByFivePercentIsInvalid) {
+  // 640 samples a second.
+  const auto peaks = [](double flops, double bytes) {
+    return std::vector<Change>{{Field::kPrecision, std::string("amp-fp16")},
+                               {Field::kModelFlopsPerSample, 1e9},
+                               {Field::kPeakFlopsPerSecond, flops * 1e9},
+                               {Field::kModelBytesPerSample, 1e8},
+                               {Field::kPeakCopyBytesPerSecond, bytes * 1e8}};
+  };
+  EXPECT_THAT(FaultsOf(peaks(609, 9000)), ElementsAre(HasSubstr("measured peaks leave 609")));
+  EXPECT_THAT(FaultsOf(peaks(9000, 609)), ElementsAre(HasSubstr("measured peaks leave 609")));
+  EXPECT_THAT(FaultsOf(peaks(610, 9000)), IsEmpty());
+  EXPECT_THAT(FaultsOf(peaks(9000, 610)), IsEmpty());
+  EXPECT_THAT(FaultsOf({{Field::kModelFlopsPerSample, 1e9}}), IsEmpty());
+  EXPECT_THAT(FaultsOf({{Field::kPeakFlopsPerSecond, 1e9}}), IsEmpty());
+}
+
+TEST(Rules, PeaksAreOfEachGpu) {
+  EXPECT_DOUBLE_EQ(*PeakThroughput(Sound({{Field::kModelFlopsPerSample, 1e9},
+                                          {Field::kPeakFlopsPerSecond, 5e11},
+                                          {Field::kWorldSize, int64_t{4}}})),
+                   2000);
+}
+
+// Winograd's convolution needs a quarter of the multiplications of a direct one.
+TEST(Rules, Fp32MayNeedFewerOperationsThanADirectConvolution) {
+  const auto of = [](double peak) {
+    return std::vector<Change>{{Field::kPrecision, std::string("fp32")},
+                               {Field::kModelFlopsPerSample, 1e9},
+                               {Field::kPeakFlopsPerSecond, peak * 1e9}};
+  };
+  EXPECT_THAT(FaultsOf(of(153)), IsEmpty());
+  EXPECT_THAT(FaultsOf(of(152)), ElementsAre(HasSubstr("measured peaks")));
+}
+
 // Case 34: enforced 315 W, default 350 W.
 TEST(Rules, APowerLimitBelowTheDefaultIsMarkedWithItsShare) {
   const std::vector<Change> limited = {{Field::kPowerLimitWatts, 315.0},

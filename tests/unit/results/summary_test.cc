@@ -66,6 +66,26 @@ TEST(Summarize, OneProcessIsIndicativeAndHasNoInterval) {
   EXPECT_FALSE(rows[0].interval_ratio.has_value());
 }
 
+TEST(Summarize, AGangAboveLinearIsSuspectAndKept) {
+  std::vector<Record> records;
+  for (int64_t repeat = 1; repeat <= 3; ++repeat) {
+    const double noise = static_cast<double>(repeat) - 2;
+    records.push_back(Ok("one", repeat, 100 + noise));
+    Record four = Ok("four", repeat, 480 + noise);
+    EXPECT_TRUE(four.Set(Field::kGpus, int64_t{4}).ok());
+    records.push_back(four);
+    Record sound = Ok("linear", repeat, 400 + noise);
+    EXPECT_TRUE(sound.Set(Field::kGpus, int64_t{4}).ok());
+    records.push_back(sound);
+  }
+  const auto rows = Summarize(records);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_THAT(rows[0].marks, IsEmpty());
+  EXPECT_THAT(rows[1].marks, ElementsAre("suspect"));
+  EXPECT_NEAR(*rows[1].throughput, 480, 1e-9);
+  EXPECT_THAT(rows[2].marks, IsEmpty());
+}
+
 TEST(Summarize, OtherTargetsAndStacksAreOtherRows) {
   Record other_target = Ok("a", 1, 100);
   other_target.SetText(Field::kTarget, "A100");

@@ -55,6 +55,32 @@ TEST(Exclusivity, UnknownWhereSomebodyElseWasSeen) {
   EXPECT_EQ(during.Word(), "unknown");
 }
 
+TEST(Exclusivity, ProcessesOfOthersAreKeptByNumber) {
+  Exclusivity e;
+  e.Before(0, Pids{99});
+  e.During(Pids{10, 98},
+           [](int64_t pid) { return pid == 10 ? Ancestry::kOurs : Ancestry::kForeign; });
+  ASSERT_TRUE(e.foreign());
+  EXPECT_EQ(*e.foreign(), (std::set<int64_t>{98, 99}));
+  Exclusivity alone, unread;
+  alone.Before(0, Pids{});
+  unread.Before(0, absl::UnimplementedError("vGPU"));
+  EXPECT_TRUE(alone.foreign()->empty());
+  EXPECT_FALSE(unread.foreign());
+}
+
+// In a container the list is in the host's numbers: one of them is ours, two are not.
+TEST(Exclusivity, UnknownWhereMoreProcessesAreHiddenThanWeHave) {
+  Exclusivity hidden, beside;
+  hidden.Before(0, Pids{});
+  hidden.During(Pids{123456, 123457}, Unseen);
+  EXPECT_EQ(hidden.Word(), "unknown");
+  beside.Before(0, Pids{});
+  beside.During(Pids{10, 123457},
+                [](int64_t pid) { return pid == 10 ? Ancestry::kOurs : Ancestry::kUnseen; });
+  EXPECT_EQ(beside.Word(), "unknown");
+}
+
 TEST(Exclusivity, UnknownWithoutAnyReading) { EXPECT_EQ(Exclusivity().Word(), "unknown"); }
 
 TEST(Exclusivity, OneBusyDeviceOfTwoIsNotExclusive) {

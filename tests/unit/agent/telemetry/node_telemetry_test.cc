@@ -1,6 +1,7 @@
 #include "agent/telemetry/node_telemetry.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <thread>
@@ -302,6 +303,43 @@ TEST(NodeTelemetry, ACardThatTellsNothingHasNoHealthAndNoZeros) {
         Field::kXids, Field::kSmClockApplicationHertz, Field::kSmClockMaxHertz,
         Field::kPcieGeneration, Field::kMemoryClockMeanHertz, Field::kPowerMeanWatts}) {
     EXPECT_FALSE(record.Has(field)) << InfoOf(field).name;
+  }
+}
+
+TEST(NodeTelemetry, AForeignProcessIsNamedWhereItCanBeSeen) {
+  auto nvml = LoadFixture("rtx3090");
+  const std::string uuid = nvml->Describe()->devices[0].uuid;
+  nvml->SetProcessIds(uuid, {getppid(), 0x3ffffff0});
+  FakeClock clock;
+  NodeTelemetry telemetry(nvml.get(), &clock, Fast());
+  NodeInventory inventory;
+  inventory.devices = {Gpu(uuid)};
+  telemetry.SetDevices(inventory);
+  auto session = telemetry.Begin(std::vector<std::string>{uuid});
+  const Record record = session->Finish({});
+  const std::vector<std::string> others = record.List(Field::kForeignProcesses);
+  ASSERT_EQ(others.size(), 2u);
+  EXPECT_NE(others[0].find("(" + std::to_string(getppid()) + ")"), std::string::npos);
+  EXPECT_FALSE(others[0].starts_with("not visible"));
+  EXPECT_EQ(others[1], "not visible here (1073741808)");
+  EXPECT_EQ(record.Text(Field::kExclusive), "unknown");
+}
+
+TEST(NodeTelemetry, TheWindowHasALengthByTheAgentsOwnClock) {
+  auto nvml = LoadFixture("rtx3090");
+  FakeClock clock;
+  NodeTelemetry telemetry(nvml.get(), &clock, Fast());
+  NodeInventory inventory;
+  inventory.devices = {Gpu(nvml->Describe()->devices[0].uuid), Gpu("CPU-1", "cpu")};
+  telemetry.SetDevices(inventory);
+  for (const Device& device : inventory.devices) {
+    auto session = telemetry.Begin(std::vector<std::string>{device.uuid});
+    session->WindowBegin();
+    clock.Advance(std::chrono::milliseconds(12345));
+    session->WindowEnd();
+    EXPECT_DOUBLE_EQ(*session->Finish({}).Number(Field::kWindowSeconds), 12.345) << device.kind;
+    auto without = telemetry.Begin(std::vector<std::string>{device.uuid});
+    EXPECT_FALSE(without->Finish({}).Has(Field::kWindowSeconds));
   }
 }
 
