@@ -14,8 +14,10 @@
 // no_result (exit=0); hang_before_join; hang (after joining); hang_ignore_term (hang and
 // ignore_term); ignore_term; garbage (bytes that are no record); huge_line (over 1 MiB); flood (4
 // MiB on standard output); slow=SECONDS (the cell takes that long, with progress); realtime=FACTOR
-// (simulated time passes that fast: 1 is real); oom; non_finite_loss; wrong_device_steps;
-// close_records (early); grandchild (a child that outlives the runner); error (an exception).
+// (simulated time passes that fast: 1 is real); oom; non_finite_loss; wrong_device_steps; timer (a
+// device timer that is wrong by a tenth); early_clock (the host's clock is read before the device
+// is done); constant_inputs; close_records (early); grandchild (a child that outlives the runner);
+// error (an exception).
 #ifndef ASSAY_RUNNERS_SIMULATE_BEHAVIOUR_H_
 #define ASSAY_RUNNERS_SIMULATE_BEHAVIOUR_H_
 
@@ -32,6 +34,7 @@ struct Behaviour {
   bool hang_before_join = false, hang = false, ignore_term = false;
   bool garbage = false, huge_line = false, flood = false;
   bool oom = false, non_finite_loss = false, wrong_device_steps = false;
+  bool timer = false, early_clock = false, constant_inputs = false;
   bool close_records = false, grandchild = false, error = false;
   double slow_seconds = 0;
   double realtime = 0;  // 0: as fast as the machine computes

@@ -57,4 +57,15 @@ void WhileMeasuring(const Behaviour& behaviour, RecordWriter& records) {
   if (behaviour.error) throw std::runtime_error("simulated error of the framework");
 }
 
+void Misreport(const Behaviour& behaviour, int64_t steps, nlohmann::json& fields) {
+  if (behaviour.wrong_device_steps) fields["device_steps"] = steps - 1;
+  if (behaviour.timer) {
+    const double seconds = fields["seconds"].get<double>() * 0.9;
+    fields["seconds"] = seconds;
+    fields["throughput"] = fields["samples"].get<double>() / seconds;
+  }
+  if (behaviour.early_clock) fields["host_seconds"] = fields["seconds"].get<double>() * 0.1;
+  if (behaviour.constant_inputs) fields["loss_last"] = fields.value("loss_first", 0.0);
+}
+
 }  // namespace assay::simulate

@@ -239,7 +239,7 @@ RunnerResult SimulateRunner::Run(const CellFile& cell, RecordWriter& records) {
   RunnerResult result;
   result.fields = std::move(window.fields);
   FillSettings(cell, *workload, model, result.fields);
-  if (behaviour.wrong_device_steps) result.fields["device_steps"] = window.steps - 1;
+  Misreport(behaviour, window.steps, result.fields);
   if (behaviour.non_finite_loss) {
     result.fields["loss_last"] = std::numeric_limits<double>::quiet_NaN();
     result.outcome = "fail";
