@@ -17,6 +17,9 @@ constexpr std::chrono::seconds kProbeLimit{5};
 // For KillFormerGangs: SIGKILL works in milliseconds, unless a driver holds a process.
 constexpr std::chrono::seconds kFormerGangsLimit{5};
 
+// Every rank is a world of its own: the same cell on all GPUs at once.
+bool IsApart(const PrepareOrder& order) { return order.spec.colocate == "all"; }
+
 std::string RunnerDeviceKind(const Device& device) {
   if (device.simulated) return "simulated";
   return device.kind == "cpu" ? "cpu" : "cuda";
@@ -134,7 +137,10 @@ std::optional<GangHost::Refusal> GangHost::FindStack(HeldGang& held) {
 }
 
 std::optional<GangHost::Refusal> GangHost::MakeEndpoint(HeldGang& held) {
-  if (held.order.members.size() < 2 || held.ranks.front()->place().rank != 0) return std::nullopt;
+  if (IsApart(held.order) || held.order.members.size() < 2 ||
+      held.ranks.front()->place().rank != 0) {
+    return std::nullopt;
+  }
   absl::StatusOr<BoundEndpoint> endpoint = BindEndpoint(options_.endpoint_host);
   if (!endpoint.ok()) return Refusal{refusal::kUnreachable, Message(endpoint.status())};
   held.endpoint = *std::move(endpoint);
@@ -230,9 +236,14 @@ CellFile GangHost::CellOf(const HeldGang& held, const HeldRank& rank) const {
   cell.repeat = held.order.repeat;
   cell.stack = held.order.stack;
   cell.spec = held.order.spec;
-  cell.rank = static_cast<int>(rank.place().rank);
-  cell.local_rank = static_cast<int>(rank.place().local_rank);
-  cell.world_size = static_cast<int>(held.order.members.size());
+  if (IsApart(held.order)) {
+    // As long on every GPU: none may be without its neighbours for a part of its window.
+    cell.spec.stop.min_seconds = cell.spec.stop.max_seconds;
+  } else {
+    cell.rank = static_cast<int>(rank.place().rank);
+    cell.local_rank = static_cast<int>(rank.place().local_rank);
+    cell.world_size = static_cast<int>(held.order.members.size());
+  }
   cell.device_kind = RunnerDeviceKind(rank.device());
   cell.device_uuid = rank.device().uuid;
   cell.device_ordinal = 0;  // the only one it sees
@@ -266,7 +277,9 @@ absl::StatusOr<ChildSpec> GangHost::ChildOf(const HeldGang& held, const HeldRank
 absl::Status GangHost::SpawnRank(HeldGang& held, HeldRank& rank, const std::string& endpoint) {
   CellFile cell = CellOf(held, rank);
   cell.endpoint = cell.world_size > 1 ? endpoint : "";
-  ASSAY_ASSIGN_OR_RETURN(ChildSpec spec, ChildOf(held, rank, cell, ""));
+  const std::string name =
+      IsApart(held.order) ? fmt::format("apart{}", rank.place().rank) : std::string();
+  ASSAY_ASSIGN_OR_RETURN(ChildSpec spec, ChildOf(held, rank, cell, name));
   if (rank.place().rank == 0 && held.endpoint.has_value()) {
     spec.passed_fds[0] = held.endpoint->socket.get();
   }

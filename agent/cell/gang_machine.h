@@ -65,14 +65,15 @@ class GangMachine {
     bool greeted = false;  // a hello that fits was there
     bool joined = false;
     bool gone = false;
-    bool broken = false;                // nothing it says counts any more
-    bool stopped = false;               // we asked it to end
-    BootTime last_sign{};               // of life: Start or the newest record
-    std::optional<BootTime> result_at;  // of the result record
-    std::optional<BootTime> closed_at;  // end of file without a result
-    std::optional<Diagnosis> decided;   // by us, before it was gone
-    std::optional<RankReport> result;   // from its result record
-    RankReport report;                  // final, once gone
+    bool broken = false;                                 // nothing it says counts any more
+    bool stopped = false;                                // we asked it to end
+    BootTime last_sign{};                                // of life: Start or the newest record
+    std::optional<BootTime> result_at;                   // of the result record
+    std::optional<BootTime> closed_at;                   // end of file without a result
+    std::optional<BootTime> measured_from, measured_to;  // its window, by its records
+    std::optional<Diagnosis> decided;                    // by us, before it was gone
+    std::optional<RankReport> result;                    // from its result record
+    RankReport report;                                   // final, once gone
   };
 
   struct Gang {
@@ -155,6 +156,9 @@ class GangMachine {
   void NoteProgress(Gang& gang);
   void SendProgress(Gang& gang);
   void CloseWindow(Gang& gang);
+  void NoteWindow(Rank& rank, bool measuring);
+  // Of cells that run on all GPUs at once: the share of the longest window that all had in common.
+  static std::optional<double> OverlapOf(const Gang& gang);
   static std::vector<std::string> GpusOf(const Gang& gang);
   // A peer's number as a duration that cannot overflow a deadline.
   static std::chrono::nanoseconds SafeSeconds(double seconds, double fallback);

@@ -31,6 +31,26 @@ std::vector<std::string> GangMachine::GpusOf(const Gang& gang) {
   return uuids;
 }
 
+void GangMachine::NoteWindow(Rank& rank, bool measuring) {
+  if (measuring && !rank.measured_from) rank.measured_from = now_;
+  if (!measuring && rank.measured_from && !rank.measured_to) rank.measured_to = now_;
+}
+
+std::optional<double> GangMachine::OverlapOf(const Gang& gang) {
+  if (gang.order.spec.colocate != "all") return std::nullopt;
+  std::chrono::nanoseconds longest{0};
+  BootTime begin = BootTime::min(), end = BootTime::max();
+  for (const Rank& rank : gang.ranks) {
+    if (!rank.measured_from || !rank.measured_to) return std::nullopt;
+    longest = std::max(longest, *rank.measured_to - *rank.measured_from);
+    begin = std::max(begin, *rank.measured_from);
+    end = std::min(end, *rank.measured_to);
+  }
+  if (longest <= std::chrono::nanoseconds::zero()) return std::nullopt;
+  const auto common = std::max(end - begin, std::chrono::nanoseconds::zero());
+  return std::chrono::duration<double>(common) / std::chrono::duration<double>(longest);
+}
+
 bool GangMachine::MayRunBeside(const Gang& gang) const {
   if (gang.order.spec.thermal != "settled" || GpusOf(gang).empty()) return false;
   // The nodes of a gang would be done at different times, and the first would wait and cool.

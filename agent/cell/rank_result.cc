@@ -125,6 +125,11 @@ bool IsEchoReason(std::string_view reason) {
   return reason == reason::kCrash || reason == reason::kRunnerError || reason == reason::kBadOutput;
 }
 
+std::string PeerMessage(const LocalRank& first, const Diagnosis& cause) {
+  return fmt::format("ended because rank {} on {} did: {}", first.rank, first.gpu_uuid,
+                     cause.message);
+}
+
 Diagnosis AbortDiagnosis(const AbortOrder& order) {
   switch (order.outcome) {
     case Outcome::kCancelled:

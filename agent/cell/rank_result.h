@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/cell/failure_text.h"
+#include "agent/cell/gang_events.h"
 #include "agent/cell/messages.h"
 #include "agent/cell/ports.h"
 #include "common/runner_protocol/record_parser.h"
@@ -37,6 +38,9 @@ std::optional<Diagnosis> Contradiction(const RankReport& report);
 
 // Reasons that a rank also gives when all that happened to it is the loss of a peer.
 bool IsEchoReason(std::string_view reason);
+
+// Of a rank that was ended because another one was.
+std::string PeerMessage(const LocalRank& first, const Diagnosis& cause);
 
 Diagnosis AbortDiagnosis(const AbortOrder& order);
 

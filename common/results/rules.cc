@@ -182,7 +182,10 @@ std::optional<double> PeakThroughput(const Record& record) {
   const std::optional<double> bytes =
       seconds_of(Field::kModelBytesPerSample, Field::kPeakCopyBytesPerSecond);
   if (!flops && !bytes) return std::nullopt;
-  const double ranks = static_cast<double>(record.Integer(Field::kWorldSize).value_or(1));
+  double ranks = static_cast<double>(record.Integer(Field::kWorldSize).value_or(1));
+  if (record.Text(Field::kColocate) == "all") {
+    ranks = static_cast<double>(std::max<size_t>(record.List(Field::kGpuUuids).size(), 1));
+  }
   return ranks / std::max(flops.value_or(0), bytes.value_or(0));
 }
 

@@ -26,6 +26,7 @@ inline constexpr double kMostCpuThrottledRatio =
 inline constexpr double kLeastPowerLimitRatio = 0.995;  // enforced over default power limit
 inline constexpr double kLeastClockLimitRatio = 0.995;  // application clock over its default
 inline constexpr double kMostDriftRatio = 0.02;     // of the sentinel across the cell, up or down
+inline constexpr double kLeastOverlapRatio = 0.9;   // of windows that should be at once
 inline constexpr double kLeastBusyRatio = 0.9;      // share of the step in which the GPU had work
 inline constexpr double kMostOverPeakRatio = 1.05;  // throughput over what the peaks allow
 inline constexpr double kMostLossGrowth = 2;        // last loss over the first, or over 1

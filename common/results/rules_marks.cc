@@ -73,7 +73,11 @@ class Marks {
     const std::optional<double> first = record_.Number(Field::kLossFirst);
     const std::optional<double> last = record_.Number(Field::kLossLast);
     const bool grew = first && last && *last > kMostLossGrowth * std::max(*first, 1.0);
-    if (!xids.empty() || grew) Mark("suspect");
+    const std::optional<double> overlap = record_.Number(Field::kColocateOverlapRatio);
+    const bool alone = overlap && *overlap < kLeastOverlapRatio && !simulated_;
+    if (!xids.empty() || grew || alone) Mark("suspect");
+    if (alone)
+      Note(fmt::format("its GPUs measured together for {} of a window", HumanPercent(*overlap)));
     if (!xids.empty()) Note(fmt::format("the driver reported Xid {}", fmt::join(xids, ", ")));
     if (grew) Note(fmt::format("the loss grew from {:.3g} to {:.3g}", *first, *last));
   }

@@ -68,6 +68,17 @@ void MinOver(const std::vector<const Record*>& records, Field field, Record& int
   if (least != nullptr) into.Set(field, least->Get(field)).IgnoreError();
 }
 
+// What any of them saw was there.
+void UniteKnown(const std::vector<const Record*>& records, Field field, Record& into) {
+  std::vector<std::string> all;
+  bool known = false;
+  for (const Record* record : records) {
+    known = known || record->Has(field);
+    for (std::string& item : record->List(field)) all.push_back(std::move(item));
+  }
+  if (known) into.SetList(field, all).IgnoreError();
+}
+
 // A list of which one part is not known is not known.
 void UniteOver(const std::vector<const Record*>& records, Field field, Record& into) {
   std::vector<std::string> all;
@@ -130,6 +141,7 @@ void MergeTelemetry(const std::vector<const event::AttemptReport*>& reports, Rec
   MeanOver(telemetry, Field::kSmClockMeanHertz, into);
   MeanOver(telemetry, Field::kMemoryClockMeanHertz, into);
   UniteOver(telemetry, Field::kXids, into);
+  UniteKnown(telemetry, Field::kForeignProcesses, into);
   // The weakest claim of any node holds for the gang.
   std::string exclusive = "verified";
   for (const Record* record : telemetry) {
@@ -152,10 +164,36 @@ void MergeFields(const Ranks& ranks, Record& into) {
   }
 }
 
+// Every rank was a world of its own (colocate: all): what it did is added up.
+bool IsApart(const Ranks& ranks) {
+  return ranks.size() > 1 && std::all_of(ranks.begin(), ranks.end(), [](const auto* rank) {
+           return rank != nullptr && rank->fields.Integer(Field::kWorldSize) == 1;
+         });
+}
+
+void MergeApart(const Ranks& ranks, Record& into) {
+  std::vector<const Record*> fields;
+  for (const event::RankReport* rank : ranks) fields.push_back(&rank->fields);
+  for (const Field field :
+       {Field::kSteps, Field::kDeviceSteps, Field::kSamples, Field::kSkippedSteps}) {
+    SumOver(fields, field, into);
+  }
+  for (const Field field : {Field::kStepP50Ms, Field::kStepP95Ms, Field::kStepP99Ms,
+                            Field::kCvRatio, Field::kCi95Ratio}) {
+    MaxOver(fields, field, into);
+  }
+  for (const Record* each : fields) {
+    if (each->Text(Field::kStopReason) != "confidence") {
+      into.SetText(Field::kStopReason, each->Text(Field::kStopReason));
+    }
+  }
+}
+
 // Throughput of a whole gang; nothing where a figure is missing or not positive.
 void MergeThroughput(const Ranks& ranks, Record& into) {
   if (ranks.size() == 1) return;  // the runner's own figure is the same quotient
-  const std::optional<double> samples = ranks[0]->fields.Number(Field::kSamples);
+  if (IsApart(ranks)) MergeApart(ranks, into);
+  const std::optional<double> samples = into.Number(Field::kSamples);
   double slowest = 0;
   for (const event::RankReport* rank : ranks) {
     const std::optional<double> seconds = rank->fields.Number(Field::kSeconds);

@@ -51,9 +51,13 @@ std::string ImpossibleShape(const Spec& spec, Placement placement) {
 
 // Fills in the reason of what no fleet could run.
 bool IsRefusedAnywhere(const Spec& spec, Placement placement, Place& place) {
-  if (spec.colocate == "all") {
+  if (spec.colocate == "all" && (spec.WorldSize() > 1 || placement == Placement::kPerGpu)) {
     CannotRun(place, reason::kUnsupportedValue,
-              "colocate: all is not supported yet; use colocate: none");
+              spec.WorldSize() > 1
+                  ? fmt::format("colocate: all runs a cell of one rank on every GPU of a node, and "
+                                "this one asks for {} ranks",
+                                spec.WorldSize())
+                  : "colocate: all takes every GPU of a node, and placement per-gpu one");
     return true;
   }
   if (std::string why = ImpossibleShape(spec, placement); !why.empty()) {
@@ -64,7 +68,8 @@ bool IsRefusedAnywhere(const Spec& spec, Placement placement, Place& place) {
 }
 
 std::string KeyOf(const Place& place, std::string_view target) {
-  std::string key = fmt::format("{}x{} {}", place.nodes, place.gpus, target);
+  std::string key = fmt::format("{}x{}{} {}", place.nodes, place.gpus,
+                                place.everywhere ? " everywhere" : "", target);
   for (const Candidate& c : place.candidates) key += fmt::format("\n{}:{}", c.node, c.stack);
   return key;
 }
@@ -128,6 +133,7 @@ const PlaceFinder::Answer& PlaceFinder::Ask(const Spec& spec, const Node& node, 
 Place PlaceFinder::Find(const Fleet& fleet, const Spec& spec, const Target& target) {
   Place place;
   place.gpus = spec.gpus;
+  place.everywhere = spec.colocate == "all";
   place.nodes = spec.nodes;
   if (IsRefusedAnywhere(spec, select_.placement, place)) return place;
   std::vector<Home> homes;
@@ -147,7 +153,7 @@ Place PlaceFinder::Find(const Fleet& fleet, const Spec& spec, const Target& targ
     return place;
   }
   const Device& sample = homes[0].first->inventory.devices[homes[0].second[0]];
-  if (sample.kind == "mig" && spec.WorldSize() > 1) {
+  if (sample.kind == "mig" && (spec.WorldSize() > 1 || place.everywhere)) {
     CannotRun(place, reason::kMigWorldSize,
               fmt::format("{} is a MIG slice, and a gang cannot span slices", target.name));
     return place;

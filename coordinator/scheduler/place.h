@@ -36,11 +36,16 @@ struct Place {
   std::string key;
   int64_t gpus = 1;
   int64_t nodes = 1;
+  bool everywhere = false;            // colocate: all, every device of a candidate at once
   std::vector<Candidate> candidates;  // by node name; empty where it cannot run
   bool absent = false;                // no connected node has the target
   std::string reason;                 // code, where it cannot run
   std::string message;
   bool CanRun() const { return !candidates.empty(); }
+  // Devices that a gang takes of a candidate.
+  int64_t DevicesOf(const Candidate& candidate) const {
+    return everywhere ? static_cast<int64_t>(candidate.devices.size()) : gpus;
+  }
 };
 
 // Keeps what ChooseStack answered, by spec and device signature; one for each run.

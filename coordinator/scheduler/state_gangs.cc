@@ -27,7 +27,7 @@ std::string CellFileText(const RunRow& run, const CellRow& cell, const Spec& spe
   file.repeat = cell.repeat;
   file.stack = gang.row.stack;
   file.spec = spec;
-  file.world_size = static_cast<int>(gang.row.members.size());
+  file.world_size = spec.colocate == "all" ? 1 : static_cast<int>(gang.row.members.size());
   file.endpoint = file.world_size > 1 ? gang.endpoint : "";
   file.device_kind = device_kind;
   file.device_uuid = gang.row.members[0].gpu_uuid;

@@ -2,8 +2,8 @@
 //
 // Runs take turns: the one that waits longest is asked first and goes to the back once it was
 // served, so none waits for more than one gang of each other run. Within a run the queue whose head
-// comes first in the run's order goes first. A node carries one measured cell at a time (colocate:
-// none).
+// comes first in the run's order goes first. A node carries one measured cell at a time; with
+// colocate: all that cell has every GPU of its card there.
 #include <algorithm>
 
 #include "coordinator/scheduler/state_impl.h"
@@ -65,7 +65,7 @@ std::vector<CoordinatorState::Impl::Share> CoordinatorState::Impl::PickNodes(con
     if (std::binary_search(key.avoid.begin(), key.avoid.end(), candidate.node)) continue;
     Node* node = fleet_.Find(candidate.node);
     if (node == nullptr || !MayTake(*node) || Reserved(*node, run, key)) continue;
-    std::vector<size_t> devices = FreeDevices(*node, candidate, place.gpus);
+    std::vector<size_t> devices = FreeDevices(*node, candidate, place.DevicesOf(candidate));
     if (!devices.empty()) shares.push_back({node, &candidate, std::move(devices)});
   }
   const auto wanted = static_cast<size_t>(place.nodes);
@@ -85,7 +85,7 @@ void CoordinatorState::Impl::Reserve(const Run& run, const QueueKey& key) {
     if (std::binary_search(key.avoid.begin(), key.avoid.end(), candidate.node)) continue;
     const Node* node = fleet_.Find(candidate.node);
     if (node == nullptr || !node->Up() || node->Draining() || node->rest.until > now_) continue;
-    if (!FreeDevices(*node, candidate, place.gpus).empty()) usable.push_back(node);
+    if (!FreeDevices(*node, candidate, place.DevicesOf(candidate)).empty()) usable.push_back(node);
   }
   const auto wanted = static_cast<size_t>(place.nodes);
   if (usable.size() < wanted) return;
@@ -187,7 +187,8 @@ bool CoordinatorState::Impl::IsClosing(const Run& of, const Gang& gang) const {
       pending += queue.size();
       for (const Candidate& candidate : place.candidates) {
         size_t& most = slots[candidate.node];
-        most = std::max(most, candidate.devices.size() / static_cast<size_t>(place.gpus));
+        most = std::max(most,
+                        candidate.devices.size() / static_cast<size_t>(place.DevicesOf(candidate)));
       }
     }
   }

@@ -196,6 +196,19 @@ class Gangs(unittest.TestCase):
             self.assertEqual({len(r["gpu_uuids"]) for r in rows}, {2})
             self.assertEqual({r["world_size"] for r in rows}, {2})
 
+    def test_colocate_all_is_the_same_cell_on_every_gpu_and_their_sum(self):
+        with local(devices=FIXTURES / "nvml" / "rtx3090_x2.json") as t:
+            one = SMALL.replace("batch: [32, 64]", "batch: [32]").replace("repeat: 2", "repeat: 1")
+            t.assay("run", t.matrix(one), check=0)
+            alone, = t.results()
+            t.assay("run", t.matrix(one + "colocate: all\n"), check=0)
+            both, = t.results()
+            self.assertEqual((both["outcome"], both["verdict"]), ("ok", "valid"), both)
+            self.assertEqual((len(both["gpu_uuids"]), both["gpus"], both["world_size"]), (2, 1, 1))
+            self.assertAlmostEqual(both["throughput"] / alone["throughput"], 2, delta=0.1)
+            self.assertEqual(both["samples"], 32 * both["steps"])
+            self.assertIsNotNone(both["colocate_overlap_ratio"])
+
     def test_one_rank_out_of_memory_ends_the_gang_in_seconds(self):
         # Case 2: the other rank would wait for ever.
         with local("rank=1:oom;default:realtime=1", devices=FIXTURES / "nvml" / "rtx3090_x2.json") as t:

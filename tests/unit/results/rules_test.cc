@@ -273,6 +273,11 @@ TEST(Rules, AnXidMakesACellSuspect) {
   EXPECT_THAT(MarksOf({{Field::kXids, std::string()}}), IsEmpty());
 }
 
+TEST(Rules, ColocatedWindowsThatWereNotAtOnceAreSuspect) {
+  EXPECT_THAT(MarksOf({{Field::kColocateOverlapRatio, 0.89}}), ElementsAre("suspect"));
+  EXPECT_THAT(MarksOf({{Field::kColocateOverlapRatio, 0.9}}), IsEmpty());
+}
+
 TEST(Rules, ALossOutOfItsBandIsSuspect) {
   const auto losses = [](double first, double last) {
     return std::vector<Change>{{Field::kLossFirst, first}, {Field::kLossLast, last}};
@@ -336,6 +341,11 @@ TEST(Rules, AboveTheMeasuredPeaksByFivePercentIsInvalid) {
 }
 
 TEST(Rules, PeaksAreOfEachGpu) {
+  EXPECT_DOUBLE_EQ(*PeakThroughput(Sound({{Field::kModelFlopsPerSample, 1e9},
+                                          {Field::kPeakFlopsPerSecond, 5e11},
+                                          {Field::kColocate, std::string("all")},
+                                          {Field::kGpuUuids, std::string("GPU-1;GPU-2;GPU-3")}})),
+                   1500);
   EXPECT_DOUBLE_EQ(*PeakThroughput(Sound({{Field::kModelFlopsPerSample, 1e9},
                                           {Field::kPeakFlopsPerSecond, 5e11},
                                           {Field::kWorldSize, int64_t{4}}})),

@@ -119,5 +119,36 @@ TEST(Closing, IsNoneWhereNobodyAskedForASettledCard) {
   EXPECT_EQ(ClosingFlags(simulated, {MakeSpec(0)}), std::vector<bool>{false});
 }
 
+Spec Everywhere() {
+  Spec spec = MakeSpec(0);
+  spec.colocate = "all";
+  return spec;
+}
+
+TEST(ColocateAll, TakesEveryGpuOfItsCardOnANodeAtOnce) {
+  Bench bench;
+  NodeInventory node = MakeNode("n1", "RTX 3090", 3);
+  node.devices.push_back(MakeDevice("GPU-other", "V100"));
+  const SessionHandle session = bench.Hello(node);
+  const std::string run = bench.Submit({Everywhere()}, 1, [](event::SubmitRun& submit) {
+    submit.matrix.select.all_cards = false;
+    submit.matrix.select.cards = {"RTX 3090"};
+  });
+  const std::string attempt = bench.StartOn(session);
+  ASSERT_NE(attempt, "");
+  EXPECT_THAT(bench.last_prepare.members, SizeIs(3));
+  EXPECT_THAT(bench.rows.attempts.at(attempt).cell_file, HasSubstr("\"world_size\": 1"));
+  EXPECT_EQ(bench.View(run).cells, 1u);
+}
+
+TEST(ColocateAll, OneCellAloneLeavesTheOtherGpusIdle) {
+  Bench bench;
+  const SessionHandle session = bench.Hello(MakeNode("n1", "RTX 3090", 3));
+  bench.Submit({MakeSpec(0), MakeSpec(1)});
+  ASSERT_NE(bench.StartOn(session), "");
+  EXPECT_THAT(bench.last_prepare.members, SizeIs(1));
+  EXPECT_THAT(bench.Take<message::Prepare>(session), SizeIs(0));  // colocate: none
+}
+
 }  // namespace
 }  // namespace assay

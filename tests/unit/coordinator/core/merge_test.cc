@@ -123,6 +123,33 @@ TEST(Merge, HealthOfAGangIsThatOfAllItsNodes) {
   EXPECT_FALSE(MergeReports(kTwo, {&a, &b}, std::nullopt).record.Has(Field::kXids));
 }
 
+TEST(Merge, RanksThatWereWorldsOfTheirOwnAreAddedUp) {
+  auto a = ReportOf("n1", 0, Outcome::kOk);
+  a.ranks.push_back(a.ranks[0]);
+  a.ranks[1].rank = 1;
+  const double seconds[] = {10, 10.1};
+  const int64_t steps[] = {100, 90};
+  for (size_t i = 0; i < 2; ++i) {
+    Record& fields = a.ranks[i].fields;
+    fields.Set(Field::kWorldSize, int64_t{1}).IgnoreError();
+    fields.Set(Field::kSteps, steps[i]).IgnoreError();
+    fields.Set(Field::kDeviceSteps, steps[i]).IgnoreError();
+    fields.Set(Field::kSamples, 32 * steps[i]).IgnoreError();
+    fields.Set(Field::kSeconds, seconds[i]).IgnoreError();
+    fields.Set(Field::kStepP50Ms, 100.0 + static_cast<double>(i)).IgnoreError();
+    fields.SetText(Field::kStopReason, i == 0 ? "confidence" : "max_seconds");
+  }
+  const std::vector<MemberRow> two = {{"n1", "GPU-a", 0}, {"n1", "GPU-b", 1}};
+  const Record record = MergeReports(two, {&a}, std::nullopt).record;
+  EXPECT_EQ(record.Integer(Field::kSteps), 190);
+  EXPECT_EQ(record.Integer(Field::kDeviceSteps), 190);
+  EXPECT_EQ(record.Integer(Field::kSamples), 190 * 32);
+  EXPECT_DOUBLE_EQ(*record.Number(Field::kThroughput), 190 * 32 / 10.1);
+  EXPECT_EQ(record.Number(Field::kStepP50Ms), 101);
+  EXPECT_EQ(record.Text(Field::kStopReason), "max_seconds");
+  EXPECT_EQ(record.Integer(Field::kWorldSize), 1);
+}
+
 TEST(Merge, OfNothingIsAFailure) {
   EXPECT_EQ(MergeReports({}, {}, std::nullopt).outcome, Outcome::kFail);
   EXPECT_EQ(MergeReports(kTwo, {}, std::nullopt).outcome, Outcome::kFail);

@@ -240,12 +240,17 @@ TEST(Feasibility, MoreGpusThanAnyNodeHasIsUnsupported) {
   EXPECT_EQ(bench.CellOf(run, 1).reason, reason::kTooFewGpus);
 }
 
-TEST(Feasibility, ColocateAllIsUnsupportedForNow) {
+TEST(Feasibility, ColocateAllIsOfOneRankAndOfWholeNodes) {
   Bench bench;
-  bench.Hello(MakeNode("n1"));
+  bench.Hello(MakeNode("n1", "RTX 3090", 2));
   Spec spec = MakeSpec(0);
   spec.colocate = "all";
-  const std::string run = bench.Submit({spec});
+  spec.gpus = 2;
+  EXPECT_EQ(bench.CellOf(bench.Submit({spec}), 1).reason, reason::kUnsupportedValue);
+  spec.gpus = 1;
+  const std::string run = bench.Submit({spec}, 1, [](event::SubmitRun& submit) {
+    submit.matrix.select.placement = Placement::kPerGpu;
+  });
   EXPECT_EQ(bench.CellOf(run, 1).reason, reason::kUnsupportedValue);
 }
 
