@@ -10,7 +10,7 @@ std::string Fixture(const std::string& name) { return ASSAY_FIXTURES "/nvml/" + 
 TEST(FakeNvml, EveryFixtureIsRead) {
   for (const char* name :
        {"rtx3090", "rtx3090_x2", "rtx3090_24265", "v100", "a100_mig", "h200", "rtx3090_gtx1080ti",
-        "geforce_no_power", "driver_mismatch", "remap_pending"}) {
+        "geforce_no_power", "driver_mismatch", "remap_pending", "rtx3090_heat"}) {
     EXPECT_TRUE(FakeNvml::Load(Fixture(std::string(name) + ".json")).ok()) << name;
   }
 }
