@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/cell/gang_host.h"
+#include "agent/cell/rank_result.h"
 #include "agent/cell/sentinel.h"
 #include "common/log/log.h"
 #include "common/status/status.h"
@@ -49,10 +50,6 @@ CellFile SentinelOf(CellFile cell, const Spec& spec) {
   return Alone(std::move(cell), Side::kSentinel);
 }
 
-std::chrono::nanoseconds SilenceOf(const Spec& spec) {
-  return std::chrono::nanoseconds(static_cast<int64_t>(spec.limits.no_step_seconds * 1e9));
-}
-
 }  // namespace
 
 void GangHost::Apply(const gang_action::RunSide& action) {
@@ -70,8 +67,9 @@ void GangHost::Apply(const gang_action::RunSide& action) {
     events_.push_back(gang_event::SideEnded{action.attempt, action.side, {}});
     return;
   }
-  held.side =
-      std::make_unique<HeldSide>(action.side, SilenceOf(held.order.spec), loop_, reaper_, clock_);
+  held.side = std::make_unique<HeldSide>(action.side,
+                                         SafeSeconds(held.order.spec.limits.no_step_seconds, 120),
+                                         loop_, reaper_, clock_);
   if (sentinel) {
     if (const absl::Status status = StartSide(held); !status.ok()) {
       spdlog::warn("cannot start the sentinel of {}: {}", action.attempt, Message(status));

@@ -160,8 +160,6 @@ class GangMachine {
   // Of cells that run on all GPUs at once: the share of the longest window that all had in common.
   static std::optional<double> OverlapOf(const Gang& gang);
   static std::vector<std::string> GpusOf(const Gang& gang);
-  // A peer's number as a duration that cannot overflow a deadline.
-  static std::chrono::nanoseconds SafeSeconds(double seconds, double fallback);
   std::chrono::nanoseconds SilenceLimit(const Gang& gang) const;
   void Emit(GangAction action) { actions_.push_back(std::move(action)); }
 

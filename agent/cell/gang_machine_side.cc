@@ -1,9 +1,9 @@
 // What a gang's GPUs run beside its cell: see gang_machine.h.
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "agent/cell/gang_machine.h"
+#include "agent/cell/rank_result.h"
 
 namespace assay {
 
@@ -15,12 +15,6 @@ std::string_view SideName(Side side) {
       return "sentinel";
   }
   return "";
-}
-
-std::chrono::nanoseconds GangMachine::SafeSeconds(double seconds, double fallback) {
-  constexpr double kWeek = 7 * 86400.0;
-  if (!std::isfinite(seconds) || seconds <= 0) seconds = fallback;
-  return std::chrono::nanoseconds(static_cast<int64_t>(std::min(seconds, kWeek) * 1e9));
 }
 
 std::vector<std::string> GangMachine::GpusOf(const Gang& gang) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "common/results/reason_codes.h"
 #include "common/runner_protocol/failure_message.h"
@@ -128,6 +129,12 @@ bool IsEchoReason(std::string_view reason) {
 std::string PeerMessage(const LocalRank& first, const Diagnosis& cause) {
   return fmt::format("ended because rank {} on {} did: {}", first.rank, first.gpu_uuid,
                      cause.message);
+}
+
+std::chrono::nanoseconds SafeSeconds(double seconds, double fallback) {
+  constexpr double kWeek = 7 * 86400.0;
+  if (!std::isfinite(seconds) || seconds <= 0) seconds = fallback;
+  return std::chrono::nanoseconds(static_cast<int64_t>(std::min(seconds, kWeek) * 1e9));
 }
 
 Diagnosis AbortDiagnosis(const AbortOrder& order) {

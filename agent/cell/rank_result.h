@@ -2,6 +2,7 @@
 #ifndef ASSAY_AGENT_CELL_RANK_RESULT_H_
 #define ASSAY_AGENT_CELL_RANK_RESULT_H_
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,6 +42,9 @@ bool IsEchoReason(std::string_view reason);
 
 // Of a rank that was ended because another one was.
 std::string PeerMessage(const LocalRank& first, const Diagnosis& cause);
+
+// A peer's number as a duration that cannot overflow a deadline: above zero and a week at most.
+std::chrono::nanoseconds SafeSeconds(double seconds, double fallback);
 
 Diagnosis AbortDiagnosis(const AbortOrder& order);
 

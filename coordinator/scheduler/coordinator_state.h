@@ -49,8 +49,9 @@ struct CoordinatorTimes {
   ms prepare{60'000};
   // T: process start, library load and device set-up of every rank, from cold disks.
   ms join{300'000};
-  // The most that is believed to run beside a cell: an agent's own limit for settling is 10 min.
-  ms beside{900'000};
+  // The most that is believed to run beside a cell: an agent's own limits are 10 min for settling
+  // and 5 min for each of two sentinels.
+  ms beside{1'260'000};
   // Added to a spec's no_step_seconds, since the agent decides first and needs time to report.
   ms no_step_margin{60'000};
   // Added to a spec's cell_seconds by the coordinator, for a commit and the way of the messages.

@@ -55,7 +55,7 @@ TEST_F(BesideTest, SettlingForTenMinutesMeetsNoDeadline) {
 }
 
 TEST_F(BesideTest, AnAgentThatSettlesForEverIsEnded) {
-  Settle(seconds(900));
+  Settle(seconds(1200));
   EXPECT_EQ(Aborts(), 0u);
   Settle(seconds(400));
   EXPECT_GE(Aborts(), 1u);
