@@ -3,7 +3,7 @@
 // marked.
 //
 // When: at the first settled cell, whenever the GPU had to be settled again, every kSentinelPeriod
-// before the next cell, and behind the last cell of a session (docs/adr/0003-sentinel.md).
+// before the next cell, and behind the last cell of a session (docs/adr/0004-sentinel.md).
 // Pure. Thread rule: one owner.
 #ifndef ASSAY_AGENT_CELL_SENTINEL_H_
 #define ASSAY_AGENT_CELL_SENTINEL_H_

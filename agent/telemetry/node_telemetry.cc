@@ -29,25 +29,36 @@ class BareSession final : public TelemetrySession {
 // A processor: nothing to sample, the ranks' own usage and their control group's tell.
 class ProcessorSession final : public TelemetrySession {
  public:
-  ProcessorSession(Record base, uint64_t total_bytes, const TelemetryOptions& options)
-      : record_(std::move(base)),
+  ProcessorSession(const Clock* clock, Record base, uint64_t total_bytes,
+                   const TelemetryOptions& options)
+      : clock_(clock),
+        record_(std::move(base)),
         total_bytes_(total_bytes),
         throttling_(options.proc_root, options.sys_root) {}
-  void WindowBegin() override { throttling_.Begin(); }
-  void WindowEnd() override { throttling_.End(); }
+  void WindowBegin() override {
+    throttling_.Begin();
+    window_.Begin(clock_->Now());
+  }
+  void WindowEnd() override {
+    window_.End(clock_->Now());
+    throttling_.End();
+  }
   Record Finish(std::span<const ProcessUsage> usage) override {
     uint64_t peak = 0;
     for (const ProcessUsage& rank : usage) peak = std::max(peak, rank.peak_resident_bytes);
     if (peak > 0) SetBytes(record_, Field::kDeviceUsedBytes, peak);
     if (total_bytes_ > 0) SetBytes(record_, Field::kDeviceTotalBytes, total_bytes_);
     throttling_.Fill(record_);
+    window_.Fill(record_);
     return record_;
   }
 
  private:
+  const Clock* const clock_;
   Record record_;
   const uint64_t total_bytes_;
   ThrottleWatch throttling_;
+  WindowStatistics window_{0};  // its length alone
 };
 
 }  // namespace

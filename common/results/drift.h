@@ -1,5 +1,5 @@
 // Drift: how much a GPU changed across a cell, by the readings of its sentinel
-// (docs/adr/0003-sentinel.md).
+// (docs/adr/0004-sentinel.md).
 //
 // A reading is stored with the cell behind it, so what came after a cell stands in later records:
 // they are gathered first, then each record is told. Thread rule: one owner.
