@@ -38,12 +38,10 @@ GangHost::GangHost(EventLoop& loop, OrphanReaper& reaper, const Clock& clock,
       outbox_(outbox),
       options_(std::move(options)),
       files_(options_.state_dir),
-      machine_(options_.node) {}
+      machine_(options_.node),
+      timer_(loop, [this] { Post(gang_event::Tick{}); }) {}
 
-GangHost::~GangHost() {
-  *alive_ = false;
-  if (armed_for_) loop_.Cancel(timer_);
-}
+GangHost::~GangHost() { *alive_ = false; }
 
 absl::Status GangHost::Open() {
   ASSAY_RETURN_IF_ERROR(files_.Open());
@@ -76,19 +74,7 @@ void GangHost::Drain() {
     }
   }
   draining_events_ = false;
-  ArmTimer();
-}
-
-void GangHost::ArmTimer() {
-  const std::optional<BootTime> next = machine_.NextDeadline();
-  if (next == armed_for_) return;
-  if (armed_for_) loop_.Cancel(timer_);
-  armed_for_ = next;
-  if (!next) return;
-  timer_ = loop_.RunAt(*next, [this] {
-    armed_for_.reset();
-    Post(gang_event::Tick{});
-  });
+  timer_.Set(machine_.NextDeadline());
 }
 
 const Device* GangHost::FindDevice(const std::string& uuid) const {

@@ -18,6 +18,7 @@
 #include "agent/cell/held_gang.h"
 #include "agent/cell/ports.h"
 #include "agent/cell/runner_environment.h"
+#include "agent/process/deadline_timer.h"
 #include "agent/process/event_loop.h"
 #include "agent/process/orphan_reaper.h"
 #include "common/clock/clock.h"
@@ -103,7 +104,6 @@ class GangHost {
   // Of the attempt's own ranks, before anything else runs on their GPUs. Again: nothing.
   static void FinishTelemetry(HeldGang& held);
   void Drain();
-  void ArmTimer();
   const Device* FindDevice(const std::string& uuid) const;
 
   EventLoop& loop_;
@@ -115,14 +115,13 @@ class GangHost {
   GangHostOptions options_;
   GangFiles files_;
   GangMachine machine_;
+  DeadlineTimer timer_;  // of machine_
   bool former_gangs_ended_ = false;
   std::vector<Device> devices_;
   std::chrono::nanoseconds lifeline_{std::chrono::seconds(10)};
   std::map<std::string, std::unique_ptr<HeldGang>> held_;
   std::vector<GangEvent> events_;  // in order of arrival; an action may cause one
   bool draining_events_ = false;
-  std::optional<BootTime> armed_for_;
-  EventLoop::TimerId timer_{};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

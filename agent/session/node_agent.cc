@@ -27,11 +27,11 @@ NodeAgent::NodeAgent(EventLoop& loop, OrphanReaper& reaper, const Clock& clock,
       host_(loop, reaper, clock, stacks, telemetry, *this, options_.host),
       doctor_(loop, reaper, options_.doctor,
               [this](const absl::StatusOr<DoctorReport>& result) { AnswerDoctor(result); }),
-      session_(options_.seed) {}
+      session_(options_.seed),
+      timer_(loop, [this] { Perform(session_.OnTick(clock_.Now())); }) {}
 
 NodeAgent::~NodeAgent() {
   *alive_ = false;
-  if (armed_for_) loop_.Cancel(timer_);
   loop_.Cancel(leave_timer_);
 }
 
@@ -185,19 +185,7 @@ void NodeAgent::Perform(std::vector<SessionAction> actions) {
   for (const SessionAction& action : actions) {
     std::visit([this](const auto& a) { Apply(a); }, action);
   }
-  ArmTimer();
-}
-
-void NodeAgent::ArmTimer() {
-  const std::optional<BootTime> next = session_.NextDeadline();
-  if (next == armed_for_) return;
-  if (armed_for_) loop_.Cancel(timer_);
-  armed_for_ = next;
-  if (!next) return;
-  timer_ = loop_.RunAt(*next, [this] {
-    armed_for_.reset();
-    Perform(session_.OnTick(clock_.Now()));
-  });
+  timer_.Set(session_.NextDeadline());
 }
 
 void NodeAgent::Apply(const session_action::Dial&) {

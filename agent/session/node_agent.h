@@ -12,6 +12,7 @@
 
 #include "agent/cell/gang_host.h"
 #include "agent/cell/ports.h"
+#include "agent/process/deadline_timer.h"
 #include "agent/process/event_loop.h"
 #include "agent/process/orphan_reaper.h"
 #include "agent/session/doctor_child.h"
@@ -89,7 +90,6 @@ class NodeAgent final : private GangOutbox, private FleetStreamObserver {
   void AnswerDoctor(const absl::StatusOr<DoctorReport>& result);
   void Queue(AgentMessage message);
   void WriteNext();
-  void ArmTimer();
   void LeaveWhenIdle();
   void Exit();
 
@@ -104,6 +104,7 @@ class NodeAgent final : private GangOutbox, private FleetStreamObserver {
   DoctorChild doctor_;
   std::vector<uint64_t> doctor_questions_;  // that wait for its report
   SessionMachine session_;
+  DeadlineTimer timer_;  // of session_
   std::unique_ptr<FleetStream> stream_;
   OutQueue queue_;
   bool writing_ = false;
@@ -112,8 +113,6 @@ class NodeAgent final : private GangOutbox, private FleetStreamObserver {
   int exit_code_ = 0;
   std::string exit_message_;  // why, where the coordinator refused for good
   bool said_unreachable_ = false;
-  std::optional<BootTime> armed_for_;
-  EventLoop::TimerId timer_{};
   EventLoop::TimerId leave_timer_{};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "agent/process/deadline_timer.h"
 #include "agent/process/event_loop.h"
 #include "agent/session/grpc_fleet.h"
 #include "agent/session/out_queue.h"
@@ -85,7 +86,10 @@ class Member final : public FleetStreamObserver {
  public:
   Member(EventLoop& loop, std::unique_ptr<FleetDialer> dialer, NodeInventory inventory,
          uint64_t seed)
-      : loop_(loop), dialer_(std::move(dialer)), session_(seed) {
+      : loop_(loop),
+        dialer_(std::move(dialer)),
+        session_(seed),
+        timer_(loop, [this] { Perform(session_.OnTick(BootClock::now())); }) {
     hello_.protocol = kFleetProtocol;
     hello_.instance = NewUlid(SystemClock().WallNow());
     hello_.inventory = std::move(inventory);
@@ -130,15 +134,7 @@ class Member final : public FleetStreamObserver {
         Queue(Heartbeat{beat->number, {}, false});
       }
     }
-    const std::optional<BootTime> next = session_.NextDeadline();
-    if (next == armed_for_) return;
-    if (armed_for_) loop_.Cancel(timer_);
-    armed_for_ = next;
-    if (!next) return;
-    timer_ = loop_.RunAt(*next, [this] {
-      armed_for_.reset();
-      Perform(session_.OnTick(BootClock::now()));
-    });
+    timer_.Set(session_.NextDeadline());
   }
 
   void Close() {
@@ -171,8 +167,7 @@ class Member final : public FleetStreamObserver {
   Hello hello_;
   OutQueue queue_;
   bool writing_ = false;
-  std::optional<BootTime> armed_for_;
-  EventLoop::TimerId timer_{};
+  DeadlineTimer timer_;  // of session_
 };
 
 absl::Status Serve(const std::string& coordinator, int agents, int cards) {
