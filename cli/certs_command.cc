@@ -12,6 +12,7 @@
 #include "cli/printable.h"
 #include "common/certs/authority.h"
 #include "common/status/status.h"
+#include "common/text/shell_word.h"
 
 namespace assay::cli {
 namespace {
@@ -38,8 +39,7 @@ std::string WhatToCopy(const CertsArguments& certs, const std::string& dir,
     return fmt::format(
         "Give it these files (or copies, the key readable by that account alone):\n"
         "  {} --tls-ca {} --tls-cert {} --tls-key {}\n",
-        program, ShellQuoted(dir + "/ca.crt"), ShellQuoted(files.certificate),
-        ShellQuoted(files.key));
+        program, ShellWord(dir + "/ca.crt"), ShellWord(files.certificate), ShellWord(files.key));
   };
   switch (certs.what) {
     case What::kCoordinator:

@@ -17,6 +17,7 @@
 #include "common/net/sibling.h"
 #include "common/status/status.h"
 #include "common/text/number_format.h"
+#include "common/text/shell_word.h"
 
 namespace assay::cli {
 namespace {
@@ -111,7 +112,7 @@ std::string ManifestText(const Json& cell, std::string& script) {
   }
   std::string text;
   for (const auto& [variable, value] : *environment) {
-    if (IsVariable(variable)) text += fmt::format("{}={} ", variable, ShellQuoted(value));
+    if (IsVariable(variable)) text += fmt::format("{}={} ", variable, ShellWord(value));
   }
   return text;
 }
@@ -130,7 +131,7 @@ std::string EnvironmentText(const AttemptDetail& attempt, const Json& cell) {
   std::string uuids;
   for (const std::string& uuid : attempt.gpu_uuids) uuids += (uuids.empty() ? "" : ",") + uuid;
   return fmt::format("CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={} ",
-                     ShellQuoted(Printable(uuids)));
+                     ShellWord(Printable(uuids)));
 }
 
 struct Reproduction {
@@ -166,12 +167,12 @@ absl::StatusOr<Reproduction> Reproduce(const CellDetail& detail, const std::stri
   const std::string runner = attempt->runner.empty() ? "assay-train" : attempt->runner;
   const std::string from_manifest = ManifestText(cell, script);
   const std::string command =
-      from_manifest + EnvironmentText(*attempt, cell) + ShellQuoted(Printable(RunnerPath(runner)));
+      from_manifest + EnvironmentText(*attempt, cell) + ShellWord(Printable(RunnerPath(runner)));
   if (output.empty()) {
     script += fmt::format("{} --cell - --records - <<'END_OF_CELL'\n{}\nEND_OF_CELL\n", command,
                           made.cell_json);
   } else {
-    script += fmt::format("{} --cell {} --records -\n", command, ShellQuoted(output));
+    script += fmt::format("{} --cell {} --records -\n", command, ShellWord(output));
   }
   made.script = std::move(script);
   return made;

@@ -112,21 +112,4 @@ std::string Printable(std::string_view text) { return Clean(text, false); }
 
 std::string PrintableLines(std::string_view text) { return Clean(text, true); }
 
-std::string ShellQuoted(std::string_view text) {
-  constexpr std::string_view kHarmless =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
-  if (!text.empty() && text.find_first_not_of(kHarmless) == std::string_view::npos) {
-    return std::string(text);
-  }
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
-  }
-  return out + "'";
-}
-
 }  // namespace assay::cli

@@ -16,10 +16,6 @@ std::string Printable(std::string_view text);
 // Several lines: keeps line breaks (CR LF and CR count as one) and writes a tab as spaces.
 std::string PrintableLines(std::string_view text);
 
-// `text` as one word of a POSIX shell: as it is where every byte is harmless, else in single
-// quotes.
-std::string ShellQuoted(std::string_view text);
-
 }  // namespace assay::cli
 
 #endif  // ASSAY_CLI_PRINTABLE_H_

@@ -5,6 +5,7 @@
 
 #include "agent/doctor/checks.h"
 #include "agent/doctor/findings.h"
+#include "common/text/shell_word.h"
 
 namespace assay {
 namespace {

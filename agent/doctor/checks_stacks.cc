@@ -11,6 +11,7 @@
 #include "common/catalog/card_catalog.h"
 #include "common/matrix/feasibility.h"
 #include "common/results/outcome.h"
+#include "common/text/shell_word.h"
 #include "common/text/utf8.h"
 
 namespace assay {

@@ -7,6 +7,7 @@
 #include "agent/doctor/checks.h"
 #include "agent/doctor/findings.h"
 #include "common/text/number_format.h"
+#include "common/text/shell_word.h"
 
 namespace assay {
 namespace {

@@ -35,22 +35,6 @@ inline std::string Listed(const std::vector<std::string>& items) {
   return text;
 }
 
-// A path as one word of a shell.
-inline std::string ShellWord(const std::string& text) {
-  constexpr char kHarmless[] =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:,@%";
-  if (!text.empty() && text.find_first_not_of(kHarmless) == std::string::npos) return text;
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted.push_back(c);
-    }
-  }
-  return quoted + "'";
-}
-
 // "GPU 0", "GPUs 0, 1 and 3", "all 8 GPUs" where `of` has no others.
 inline std::string GpusText(const std::vector<int>& indexes, size_t of) {
   if (indexes.size() == of && of > 1) return "all " + std::to_string(of) + " GPUs";

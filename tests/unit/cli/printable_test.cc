@@ -57,13 +57,5 @@ TEST(PrintableLines, KeepsLinesAndUndoesCarriageReturns) {
   EXPECT_EQ(PrintableLines("a\r\nb\rc\n\td"), "a\nb\nc\n    d");
 }
 
-TEST(ShellQuoted, LeavesHarmlessWordsAndQuotesTheRest) {
-  EXPECT_EQ(ShellQuoted("/usr/bin/assay-train"), "/usr/bin/assay-train");
-  EXPECT_EQ(ShellQuoted(""), "''");
-  EXPECT_EQ(ShellQuoted("a b"), "'a b'");
-  EXPECT_EQ(ShellQuoted("it's $(rm -rf)"), "'it'\\''s $(rm -rf)'");
-  EXPECT_EQ(ShellQuoted("~x"), "'~x'");
-}
-
 }  // namespace
 }  // namespace assay::cli

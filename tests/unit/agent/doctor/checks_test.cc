@@ -237,10 +237,11 @@ TEST(Checks, AGovernorThatFollowsTheLoadIsAWarning) {
   EXPECT_EQ(CheckNamed(facts, "governor").state, CheckState::kOk);
 }
 
-TEST(Checks, APathBecomesOneWordOfAShell) {
-  EXPECT_EQ(ShellWord("/a/b-c.d"), "/a/b-c.d");
-  EXPECT_EQ(ShellWord(""), "''");
-  EXPECT_EQ(ShellWord("a b;$(c)"), "'a b;$(c)'");
+TEST(Checks, APathInARemedyIsOneWordOfAShell) {
+  Facts facts = GoodFacts();
+  facts.state.nearest = "/my disk";
+  facts.state.free_bytes = 1;
+  EXPECT_EQ(CheckNamed(facts, "disk").remedy, "df -h '/my disk'");
 }
 
 }  // namespace
