@@ -9,47 +9,6 @@ namespace assay {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-constexpr char32_t kReplacementPoint = 0xFFFD;
-
-struct Decoded {
-  char32_t point = kReplacementPoint;
-  size_t bytes = 1;
-  bool valid = false;
-};
-
-// The sequence or the maximal ill-formed part at the front of `text`, which is not empty.
-Decoded DecodeFront(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t lead = byte(0);
-  if (lead < 0x80) return {lead, 1, true};
-  size_t length = 0;
-  uint8_t low = 0x80;
-  uint8_t high = 0xBF;  // bounds of the second byte
-  char32_t point = 0;
-  if (lead >= 0xC2 && lead <= 0xDF) {
-    length = 2;
-    point = lead & 0x1F;
-  } else if (lead >= 0xE0 && lead <= 0xEF) {
-    length = 3;
-    point = lead & 0x0F;
-    if (lead == 0xE0) low = 0xA0;
-    if (lead == 0xED) high = 0x9F;
-  } else if (lead >= 0xF0 && lead <= 0xF4) {
-    length = 4;
-    point = lead & 0x07;
-    if (lead == 0xF0) low = 0x90;
-    if (lead == 0xF4) high = 0x8F;
-  } else {
-    return {};
-  }
-  for (size_t i = 1; i < length; ++i) {
-    if (i >= text.size() || byte(i) < low || byte(i) > high) return {kReplacementPoint, i, false};
-    point = (point << 6) | (byte(i) & 0x3F);
-    low = 0x80;
-    high = 0xBF;
-  }
-  return {point, length, true};
-}
 
 using Range = std::pair<char32_t, char32_t>;
 
@@ -97,9 +56,42 @@ bool IsControl(char32_t point) { return point < 0x20 || (point >= 0x7F && point 
 
 }  // namespace
 
+Utf8Front DecodeFront(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1, true};
+  size_t length = 0;
+  uint8_t low = 0x80;
+  uint8_t high = 0xBF;  // bounds of the second byte
+  char32_t point = 0;
+  if (lead >= 0xC2 && lead <= 0xDF) {
+    length = 2;
+    point = lead & 0x1F;
+  } else if (lead >= 0xE0 && lead <= 0xEF) {
+    length = 3;
+    point = lead & 0x0F;
+    if (lead == 0xE0) low = 0xA0;
+    if (lead == 0xED) high = 0x9F;
+  } else if (lead >= 0xF0 && lead <= 0xF4) {
+    length = 4;
+    point = lead & 0x07;
+    if (lead == 0xF0) low = 0x90;
+    if (lead == 0xF4) high = 0x8F;
+  } else {
+    return {};
+  }
+  for (size_t i = 1; i < length; ++i) {
+    if (i >= text.size() || byte(i) < low || byte(i) > high) return {0xFFFD, i, false};
+    point = (point << 6) | (byte(i) & 0x3F);
+    low = 0x80;
+    high = 0xBF;
+  }
+  return {point, length, true};
+}
+
 bool IsUtf8(std::string_view bytes) {
   for (size_t i = 0; i < bytes.size();) {
-    const Decoded decoded = DecodeFront(bytes.substr(i));
+    const Utf8Front decoded = DecodeFront(bytes.substr(i));
     if (!decoded.valid) return false;
     i += decoded.bytes;
   }
@@ -110,7 +102,7 @@ std::string ScrubUtf8(std::string_view bytes) {
   std::string clean;
   clean.reserve(bytes.size());
   for (size_t i = 0; i < bytes.size();) {
-    const Decoded decoded = DecodeFront(bytes.substr(i));
+    const Utf8Front decoded = DecodeFront(bytes.substr(i));
     clean += decoded.valid ? bytes.substr(i, decoded.bytes) : kReplacement;
     i += decoded.bytes;
   }
@@ -121,7 +113,7 @@ std::string ScrubForTerminal(std::string_view bytes) {
   std::string clean;
   clean.reserve(bytes.size());
   for (size_t i = 0; i < bytes.size();) {
-    const Decoded decoded = DecodeFront(bytes.substr(i));
+    const Utf8Front decoded = DecodeFront(bytes.substr(i));
     const bool harmless = decoded.point == '\n' || decoded.point == '\t';
     const bool keep = decoded.valid && (harmless || !IsControl(decoded.point));
     clean += keep ? bytes.substr(i, decoded.bytes) : kReplacement;
@@ -133,7 +125,7 @@ std::string ScrubForTerminal(std::string_view bytes) {
 size_t DisplayWidth(std::string_view text) {
   size_t width = 0;
   for (size_t i = 0; i < text.size();) {
-    const Decoded decoded = DecodeFront(text.substr(i));
+    const Utf8Front decoded = DecodeFront(text.substr(i));
     width += WidthOf(decoded.point);
     i += decoded.bytes;
   }
@@ -146,7 +138,7 @@ std::string TruncateToWidth(std::string_view text, size_t columns) {
   size_t width = 0;
   size_t end = 0;
   while (end < text.size()) {
-    const Decoded decoded = DecodeFront(text.substr(end));
+    const Utf8Front decoded = DecodeFront(text.substr(end));
     const size_t wider = width + WidthOf(decoded.point);
     if (wider > columns - 1) break;
     width = wider;
@@ -162,7 +154,7 @@ size_t Utf8Boundary(std::string_view text, size_t at) {
     const size_t start = at - back;
     const auto lead = static_cast<uint8_t>(text[start]);
     if ((lead & 0xC0) == 0x80) continue;
-    const Decoded decoded = DecodeFront(text.substr(start));
+    const Utf8Front decoded = DecodeFront(text.substr(start));
     return decoded.valid && start + decoded.bytes > at ? start : at;
   }
   return at;

@@ -10,6 +10,15 @@
 
 namespace assay {
 
+struct Utf8Front {
+  char32_t point = 0xFFFD;
+  size_t bytes = 1;
+  bool valid = false;
+};
+// What stands at the front of `text`, which is not empty: a code point, or the maximal ill-formed
+// part as U+FFFD.
+Utf8Front DecodeFront(std::string_view text);
+
 // True where every byte belongs to a well-formed sequence (Unicode 15, table 3-7: no overlong form,
 // no surrogate, nothing above U+10FFFF).
 bool IsUtf8(std::string_view bytes);
