@@ -16,8 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json OrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
 // "2 x RTX 3090 (24.0 GiB), 1 x RTX 2080 Ti (11.0 GiB)"
 std::string DevicesText(const AgentSummary& agent) {
   std::vector<std::pair<std::string, int>> kinds;
@@ -73,10 +71,10 @@ Json AgentJson(const AgentSummary& agent) {
     const Device& device = node.devices[i];
     devices.push_back({{"uuid", device.uuid},
                        {"kind", device.kind},
-                       {"card", OrNull(i < agent.cards.size() ? agent.cards[i] : "")},
+                       {"card", TextOrNull(i < agent.cards.size() ? agent.cards[i] : "")},
                        {"raw_name", device.raw_name},
                        {"memory_total_bytes", device.memory_total_bytes},
-                       {"driver_version", OrNull(device.driver_version)},
+                       {"driver_version", TextOrNull(device.driver_version)},
                        {"simulated", device.simulated},
                        {"usable", device.usable},
                        {"warnings", device.warnings}});
@@ -87,14 +85,14 @@ Json AgentJson(const AgentSummary& agent) {
                       {"runner", stack.runner},
                       {"versions", stack.versions},
                       {"simulated", stack.simulated},
-                      {"unusable_reason", OrNull(stack.unusable_reason)}});
+                      {"unusable_reason", TextOrNull(stack.unusable_reason)}});
   }
   Json attempts = Json::array();
   for (const HeldCell& held : agent.held) attempts.push_back(held.attempt);
   return {{"node", node.node},
           {"state", agent.state},
-          {"address", OrNull(agent.address)},
-          {"last_seen", OrNull(TimeText(agent.last_seen_unix_ms))},
+          {"address", TextOrNull(agent.address)},
+          {"last_seen", TextOrNull(TimeText(agent.last_seen_unix_ms))},
           {"version", node.agent_version},
           {"os", node.os},
           {"cpu_model", node.cpu_model},

@@ -107,6 +107,10 @@ std::string DumpJson(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
+nlohmann::ordered_json TextOrNull(const std::string& text) {
+  return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
+}
+
 std::string SlicesText(const RunSummary& run) {
   if (run.slices == 0) return "";
   return fmt::format("{} of {}",

@@ -60,8 +60,11 @@ void PrintNote(CommandContext& context, const std::string& sentence);
 
 // With line feed. Bytes that are not UTF-8 become U+FFFD instead of an exception.
 std::string DumpJson(const nlohmann::ordered_json& json);
+// null for "".
+nlohmann::ordered_json TextOrNull(const std::string& text);
 
-// A coordinator that this command has just started knows its agent only some moments later.
+// The list of agents. In local mode waits up to 10 s for one to be there, since a coordinator that
+// this command has just started knows its agent only some moments later.
 absl::StatusOr<std::vector<AgentSummary>> WaitForAgents(Session& session);
 
 // "1, 2 of 4" for a sliced run, else empty.

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <chrono>
-#include <thread>
 
 #include "cli/child_report.h"
 #include "cli/commands.h"
@@ -37,16 +36,8 @@ absl::StatusOr<DoctorReport> DoctorHere(const CommandContext& context) {
       said.empty() ? fmt::format("{} --doctor ended without a report", *program) : said);
 }
 
-// A coordinator that this command has just started knows its agent only some moments later.
 absl::StatusOr<DoctorReport> DoctorThere(Session& session, const std::string& node) {
-  constexpr std::chrono::seconds kMostWait{10};
-  const BootTime deadline = BootClock::now() + kMostWait;
-  while (session.connection().local() && BootClock::now() < deadline) {
-    const auto agents = session.Call([](Control& control) { return control.ListAgents(""); });
-    if (!agents.ok()) return agents.status();
-    if (!agents->empty()) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
+  ASSAY_RETURN_IF_ERROR(WaitForAgents(session).status());
   return session.Call([&](Control& control) { return control.Doctor(node); });
 }
 

@@ -17,8 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
 // Row by row: a run of 100,000 cells is some hundred MiB as records. What was written before an
 // error stays, and the exit code says that it is not all.
 int StreamResults(CommandContext& context, Session& session) {
