@@ -42,6 +42,8 @@ DoctorCheck CheckInterfaces(const Facts& facts) {
       loopback = true;
       continue;
     }
+    // A bridge has no link while no container or virtual machine runs behind it.
+    if (interface.bridge && !interface.carrier) continue;
     std::string why;
     if (!interface.carrier) why = "has no link";
     if (interface.speed_megabits > 0 && interface.speed_megabits < kSlowMegabits) {

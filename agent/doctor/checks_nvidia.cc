@@ -68,6 +68,8 @@ DoctorCheck CheckDriver(const NvidiaFacts& nvidia) {
                            nvidia.module_version),
                "sudo reboot");
   }
+  // A container may not show the module's version.
+  if (nvidia.module_version.empty()) return Good("driver", version);
   return Good("driver", fmt::format("{}, NVML and kernel module agree", version));
 }
 

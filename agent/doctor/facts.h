@@ -59,6 +59,7 @@ struct InterfaceFacts {
   int64_t speed_megabits = 0;          // 0: not known
   int64_t mtu = 0;
   std::string bind_error;  // of a TCP port on one of the addresses; empty: could be bound
+  bool bridge = false;     // of the kernel's, as container engines make them
 };
 
 struct FolderFacts {

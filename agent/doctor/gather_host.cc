@@ -91,6 +91,8 @@ void GatherInterfaces(const std::string& sys_root, Facts& facts) {
     made.loopback = (entry.ifa_flags & IFF_LOOPBACK) != 0;
     made.carrier = (entry.ifa_flags & IFF_UP) != 0 && (entry.ifa_flags & IFF_RUNNING) != 0;
     const std::string folder = sys_root + "/class/net/" + name;
+    std::error_code error;
+    made.bridge = fs::exists(folder + "/bridge", error);
     made.mtu = NumberIn(folder + "/mtu");
     // -1, or an error, for what has no speed of its own.
     made.speed_megabits = std::max<int64_t>(0, NumberIn(folder + "/speed"));

@@ -91,6 +91,8 @@ TEST(Checks, InterfacesThatAreSlowDownOrNarrowAreWarnedOf) {
   EXPECT_THAT(CheckNamed(facts, "interfaces").finding, HasSubstr("eth0 runs at 100 Mb/s"));
   facts.interfaces[1] = {"eth0", false, false, {"10.0.0.7"}, 0, 1500, ""};
   EXPECT_THAT(CheckNamed(facts, "interfaces").finding, HasSubstr("eth0 has no link"));
+  facts.interfaces[1].bridge = true;
+  EXPECT_EQ(CheckNamed(facts, "interfaces").state, CheckState::kOk);
   facts.interfaces[1] = {"eth0", false, true, {"10.0.0.7"}, 0, 1000, ""};
   const DoctorCheck check = CheckNamed(facts, "interfaces");
   EXPECT_THAT(check.finding, HasSubstr("eth0 has MTU 1000"));

@@ -37,6 +37,14 @@ TEST(GpuChecks, VersionsThatDifferAreAMismatchEvenWhereNvmlAnswers) {
   EXPECT_EQ(CheckNamed(facts, "driver").state, CheckState::kBad);
 }
 
+TEST(GpuChecks, AModuleThatIsNotShownIsNotSaidToAgree) {
+  Facts facts = GoodFacts();
+  facts.nvidia.module_version.clear();
+  const DoctorCheck check = CheckNamed(facts, "driver");
+  EXPECT_EQ(check.state, CheckState::kOk);
+  EXPECT_EQ(check.finding, facts.nvidia.nvml->driver_version);
+}
+
 TEST(GpuChecks, ADriverThatHangsIsBadAndTheKernelIsAsked) {
   Facts facts = GoodFacts();
   facts.nvidia.nvml = absl::DeadlineExceededError("NVML did not answer within 15000 ms");
