@@ -198,8 +198,9 @@ std::string CompletionScript(const CLI::App& app, std::string_view shell) {
   Collect(app, "", places);
   const std::string head = fmt::format("# {} completion of assay {}, by `assay completion {}`.\n",
                                        shell, kVersion, shell);
-  if (shell == "bash") return head + ShellTables(places) + kBashScript;
-  if (shell == "zsh") return "#compdef assay\n" + head + ShellTables(places) + kZshScript;
+  if (shell == "bash") return head + ShellTables(places) + kShellScript + kBashScript;
+  if (shell == "zsh")
+    return "#compdef assay\n" + head + ShellTables(places) + kShellScript + kZshScript;
   if (shell == "fish") return head + kFishScript + FishLines(places);
   return "";
 }

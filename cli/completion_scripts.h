@@ -8,7 +8,9 @@
 
 namespace assay::cli {
 
-inline constexpr char kBashScript[] = R"sh(
+// bash and zsh read the same words where nothing is said of arrays by number. Locals of _assay are
+// those of what it calls.
+inline constexpr char kShellScript[] = R"sh(
 _assay_ask() {
   timeout 5 "$program" ${where[@]+"${where[@]}"} "$@" --quiet --format json 2>/dev/null </dev/null
 }
@@ -20,6 +22,35 @@ _assay_nodes() {
   _assay_ask agents | sed -n 's/^ *"node": "\([A-Za-z0-9][A-Za-z0-9._-]*\)",*$/\1/p'
 }
 
+# The words before the one that is completed: the command, the option that waits for its value, how
+# many arguments there were, and what a coordinator is asked with.
+_assay_walk() {
+  local word
+  for word in "$@"; do
+    word=${word/#\~\//$HOME/}
+    if [[ -n $next ]]; then
+      case $next in --state | --coordinator | --config | --tls-*) where+=("$next" "$word") ;; esac
+      next=''
+      continue
+    fi
+    case $word in
+      --state=* | --coordinator=* | --config=* | --tls-*=* | --insecure) where+=("$word") ;;
+      --*=*) ;;
+      -*) _assay_kind "$place" "$word"; [[ $kind == flag ]] || next=$word ;;
+      *)
+        if [[ " $commands " == *" $word "* ]]; then
+          place=${place:+$place }$word
+          _assay_place "$place"
+        else
+          seen=$((seen + 1))
+        fi
+        ;;
+    esac
+  done
+}
+)sh";
+
+inline constexpr char kBashScript[] = R"sh(
 _assay_offer() {
   local IFS=$'\n'
   case $kind in
@@ -47,27 +78,7 @@ _assay() {
   done
   cur=${line[${#line[@]} - 1]}
   _assay_place ''
-  for ((i = 0; i < ${#line[@]} - 1; i++)); do
-    word=${line[i]/#\~\//$HOME/}
-    if [[ -n $next ]]; then
-      case $next in --state | --coordinator | --config | --tls-*) where+=("$next" "$word") ;; esac
-      next=''
-      continue
-    fi
-    case $word in
-      --state=* | --coordinator=* | --config=* | --tls-*=* | --insecure) where+=("$word") ;;
-      --*=*) ;;
-      -*) _assay_kind "$place" "$word"; [[ $kind == flag ]] || next=$word ;;
-      *)
-        if [[ " $commands " == *" $word "* ]]; then
-          place=${place:+$place }$word
-          _assay_place "$place"
-        else
-          seen=$((seen + 1))
-        fi
-        ;;
-    esac
-  done
+  _assay_walk "${line[@]:0:${#line[@]} - 1}"
   if [[ -z $next && $cur == --*=* ]]; then
     next=${cur%%=*}
     # Where bash has not split the word, the whole of it is replaced.
@@ -97,48 +108,22 @@ complete -F _assay assay
 )sh";
 
 inline constexpr char kZshScript[] = R"sh(
-_assay_ask() {
-  timeout 5 "$program" "${where[@]}" "$@" --quiet --format json 2>/dev/null </dev/null
-}
-
 _assay_offer() {
   case $kind in
     file*) _files ;;
     dir) _files -/ ;;
-    run) compadd -- last $(_assay_ask ls |
-      sed -n 's/^ *"id": "\([0-9A-HJKMNP-TV-Z]\{26\}\)",*$/\1/p') ;;
-    node) compadd -- $(_assay_ask agents |
-      sed -n 's/^ *"node": "\([A-Za-z0-9][A-Za-z0-9._-]*\)",*$/\1/p') ;;
+    run) compadd -- $(_assay_runs) ;;
+    node) compadd -- $(_assay_nodes) ;;
     words=*) compadd -- ${(s:,:)kind#words=} ;;
   esac
 }
 
 _assay() {
-  local word next='' kind='' place='' commands options arguments seen=0
+  local next='' kind='' place='' commands options arguments seen=0
   local cur=${words[CURRENT]} program=${words[1]/#\~\//$HOME/}
   local -a where rest
   _assay_place ''
-  for word in "${(@)words[2,CURRENT-1]}"; do
-    word=${word/#\~\//$HOME/}
-    if [[ -n $next ]]; then
-      case $next in --state | --coordinator | --config | --tls-*) where+=("$next" "$word") ;; esac
-      next=''
-      continue
-    fi
-    case $word in
-      --state=* | --coordinator=* | --config=* | --tls-*=* | --insecure) where+=("$word") ;;
-      --*=*) ;;
-      -*) _assay_kind "$place" "$word"; [[ $kind == flag ]] || next=$word ;;
-      *)
-        if [[ " $commands " == *" $word "* ]]; then
-          place=${place:+$place }$word
-          _assay_place "$place"
-        else
-          seen=$((seen + 1))
-        fi
-        ;;
-    esac
-  done
+  _assay_walk "${(@)words[2,CURRENT-1]}"
   if [[ -z $next && $cur == --*=* ]]; then
     next=${cur%%=*}
     compset -P '*='
