@@ -218,9 +218,10 @@ absl::Status SqliteRows::Write(const SpecRow& spec, OnConflict on_conflict) {
   return statement->Run();
 }
 
-absl::Status SqliteRows::Write(const CellRow& cell, OnConflict on_conflict) {
-  ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement,
-                         Cached(Insert("cells", NamesOf<CellRow>(), "run, cell", on_conflict)));
+absl::Status SqliteRows::Write(const CellRow& cell) {
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement * statement,
+      Cached(Insert("cells", NamesOf<CellRow>(), "run, cell", OnConflict::kReplace)));
   EachColumn(cell, Binder(*statement));
   return statement->Run();
 }
@@ -240,11 +241,7 @@ absl::Status SqliteRows::WriteImported(const CellRow& cell) {
   return statement->Run();
 }
 
-absl::Status SqliteRows::Write(const AttemptRow& attempt, OnConflict on_conflict) {
-  if (on_conflict == OnConflict::kKeep) {
-    ASSAY_ASSIGN_OR_RETURN(const bool known, HasAttempt(attempt.id));
-    if (known) return absl::OkStatus();
-  }
+absl::Status SqliteRows::Write(const AttemptRow& attempt) {
   ASSAY_ASSIGN_OR_RETURN(
       SqliteStatement * statement,
       Cached(Insert("attempts", NamesOf<AttemptRow>(), "id", OnConflict::kReplace)));
@@ -297,7 +294,7 @@ absl::Status SqliteRows::WriteLate(const AttemptRow& attempt) {
   run->Reset();
   if (!run_known) return absl::OkStatus();
   ASSAY_ASSIGN_OR_RETURN(const bool known, HasAttempt(attempt.id));
-  if (!known) return Write(attempt, OnConflict::kReplace);
+  if (!known) return Write(attempt);
 
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement * note,
                          Cached("UPDATE attempts SET reported = 1, message = message || ? "

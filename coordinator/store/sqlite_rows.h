@@ -24,9 +24,9 @@ class SqliteRows {
 
   absl::Status Write(const RunRow& run, OnConflict on_conflict);
   absl::Status Write(const SpecRow& spec, OnConflict on_conflict);
-  absl::Status Write(const CellRow& cell, OnConflict on_conflict);
-  // With its record, in `results`.
-  absl::Status Write(const AttemptRow& attempt, OnConflict on_conflict);
+  // These replace what is stored.
+  absl::Status Write(const CellRow& cell);
+  absl::Status Write(const AttemptRow& attempt);  // with its record, in `results`
   absl::Status Write(const NodeRow& node);
   // The attempt counts no longer; one that is not stored is none.
   absl::Status Uncount(const std::string& attempt);

@@ -103,13 +103,13 @@ absl::Status SqliteStore::Write(const Batch& batch, ImportCounts& counts) {
     ASSAY_RETURN_IF_ERROR(rows_.Write(spec, OnConflict::kReplace));
   }
   for (const CellRow& cell : batch.cells) {
-    ASSAY_RETURN_IF_ERROR(rows_.Write(cell, OnConflict::kReplace));
+    ASSAY_RETURN_IF_ERROR(rows_.Write(cell));
   }
   for (const std::string& attempt : batch.uncounted_attempts) {
     ASSAY_RETURN_IF_ERROR(rows_.Uncount(attempt));
   }
   for (const AttemptRow& attempt : batch.attempts) {
-    ASSAY_RETURN_IF_ERROR(rows_.Write(attempt, OnConflict::kReplace));
+    ASSAY_RETURN_IF_ERROR(rows_.Write(attempt));
   }
   for (const NodeRow& node : batch.nodes) ASSAY_RETURN_IF_ERROR(rows_.Write(node));
   for (const AttemptRow& attempt : batch.late_attempts) {
@@ -136,7 +136,7 @@ absl::Status SqliteStore::WriteImport(const Batch::Import& import, ImportCounts&
     ASSAY_ASSIGN_OR_RETURN(const bool known, rows_.HasAttempt(attempt.id));
     ++(known ? counts.attempts_known : counts.attempts_new);
     if (known) continue;
-    ASSAY_RETURN_IF_ERROR(rows_.Write(attempt, OnConflict::kReplace));
+    ASSAY_RETURN_IF_ERROR(rows_.Write(attempt));
     runs.insert(attempt.run);
   }
   for (const std::string& run : runs) ASSAY_RETURN_IF_ERROR(rows_.Reconcile(run));
