@@ -4,10 +4,15 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli_fixture.h"
+#include "common/clock/clock.h"
 
 namespace assay::cli {
 namespace {
@@ -16,7 +21,27 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-class CliRun : public CliTest {};
+class CliRun : public CliTest {
+ protected:
+  static bool WaitFor(const std::function<bool()>& holds) {
+    const BootTime until = BootClock::now() + std::chrono::seconds(30);
+    while (!holds() && BootClock::now() < until) usleep(10'000);
+    return holds();
+  }
+  FakeControl& ServeHeld(bool hold_cancel = false) {
+    FakeScript script;
+    script.hold = true;
+    script.hold_cancel = hold_cancel;
+    return Serve(script);
+  }
+  // A command, once it follows a run that goes on until Release().
+  std::unique_ptr<AssayProcess> Following(const std::vector<std::string>& words,
+                                          std::vector<std::string> environment = {}) {
+    auto child = std::make_unique<AssayProcess>(words, Options(std::move(environment)));
+    EXPECT_TRUE(WaitFor([this] { return server_->control().watches() > 0; }));
+    return child;
+  }
+};
 
 TEST_F(CliRun, PrintsTheIdFirstThenTheTable) {
   Serve();
@@ -136,24 +161,19 @@ TEST_F(CliRun, NoCoordinatorAtTheAddressIsExitThree) {
 }
 
 TEST_F(CliRun, DetachLeavesAtOnceAndWatchFollows) {
-  FakeScript script;
-  script.hold = true;
-  FakeControl& control = Serve(script);
+  FakeControl& control = ServeHeld();
   const Finished done = Assay({"run", Matrix(), "--detach"});
   EXPECT_EQ(done.code, 0);
   EXPECT_EQ(done.out, std::string("run ") + kRunId + "\n");
-  AssayProcess watch({"watch", "last"}, Options());
-  while (control.watches() == 0) usleep(10000);
+  const auto watch = Following({"watch", "last"});
   control.Release();
-  const Finished watched = watch.Wait();
+  const Finished watched = watch->Wait();
   EXPECT_EQ(watched.code, 0) << watched.err;
   EXPECT_THAT(watched.out, HasSubstr("2 cells: 2 ok"));
 }
 
 TEST_F(CliRun, AnUnfinishedRunOfTheSameMatrixGoesOnAndSaysSo) {
-  FakeScript script;
-  script.hold = true;
-  FakeControl& control = Serve(script);
+  FakeControl& control = ServeHeld();
   Assay({"run", Matrix(), "--detach"});
   const Finished again = Assay({"run", Matrix(), "--detach"});
   EXPECT_THAT(again.out, HasSubstr(kRunId));
@@ -174,33 +194,25 @@ TEST_F(CliRun, ALostCoordinatorIsConnectedAgain) {
 }
 
 TEST_F(CliRun, ACoordinatorThatStaysAwayIsExitThreeAndSaysHowToGoOn) {
-  FakeScript script;
-  script.hold = true;
-  Serve(script);
-  AssayProcess child({"run", Matrix(), "--coordinator", server_->address()}, Options());
-  ASSERT_TRUE(child.WaitForText("run 01J"));
-  while (server_->control().watches() == 0) usleep(10000);
+  ServeHeld();
+  const auto child = Following({"run", Matrix(), "--coordinator", server_->address()});
+  ASSERT_TRUE(child->WaitForText("run 01J"));
   server_.reset();
-  const Finished done = child.Wait();
+  const Finished done = child->Wait();
   EXPECT_EQ(done.code, 3) << done.err;
   EXPECT_THAT(done.err, HasSubstr("run the same command again"));
 }
 
 TEST_F(CliRun, CtrlCCancelsWaitsAndPrintsWhatWasMeasured) {
-  FakeScript script;
-  script.hold = true;
-  script.hold_cancel = true;
-  FakeControl& control = Serve(script);
-  AssayProcess child({"run", Matrix()}, Options());
-  ASSERT_TRUE(child.WaitForText("run 01J"));
-  while (control.watches() == 0) usleep(10000);
-  child.Signal(SIGINT);
-  ASSERT_TRUE(child.WaitForText("Ctrl-C again"));
-  while (control.cancels() == 0) usleep(10000);
+  FakeControl& control = ServeHeld(/*hold_cancel=*/true);
+  const auto child = Following({"run", Matrix()});
+  child->Signal(SIGINT);
+  ASSERT_TRUE(child->WaitForText("Ctrl-C again"));
+  ASSERT_TRUE(WaitFor([&] { return control.cancels() > 0; }));
   // It waits for the end of every process, which Watch has not said yet.
-  EXPECT_EQ(child.out().find("cancelled"), std::string::npos);
+  EXPECT_EQ(child->out().find("cancelled"), std::string::npos);
   control.Release();
-  const Finished done = child.Wait();
+  const Finished done = child->Wait();
   EXPECT_EQ(done.code, 130) << done.err;
   EXPECT_EQ(control.cancels(), 1);
   EXPECT_THAT(done.out, HasSubstr("800.5"));
@@ -208,35 +220,25 @@ TEST_F(CliRun, CtrlCCancelsWaitsAndPrintsWhatWasMeasured) {
 }
 
 TEST_F(CliRun, ASecondCtrlCLeavesAtOnceAndSaysWhatGoesOn) {
-  FakeScript script;
-  script.hold = true;
-  script.hold_cancel = true;
-  FakeControl& control = Serve(script);
-  AssayProcess child({"run", Matrix()}, Options());
-  ASSERT_TRUE(child.WaitForText("run 01J"));
-  while (control.watches() == 0) usleep(10000);
-  child.Signal(SIGINT);
-  ASSERT_TRUE(child.WaitForText("Ctrl-C again"));
-  child.Signal(SIGINT);
-  const Finished done = child.Wait(std::chrono::seconds(5));
+  ServeHeld(/*hold_cancel=*/true);
+  const auto child = Following({"run", Matrix()});
+  child->Signal(SIGINT);
+  ASSERT_TRUE(child->WaitForText("Ctrl-C again"));
+  child->Signal(SIGINT);
+  const Finished done = child->Wait(std::chrono::seconds(5));
   EXPECT_EQ(done.code, 130);
   EXPECT_THAT(done.err, HasSubstr("goes on cancelling"));
   EXPECT_THAT(done.out, Not(HasSubstr("img/s")));
 }
 
 TEST_F(CliRun, SigtermCancelsWaitsAndPrintsWhatWasMeasuredHoweverOftenItComes) {
-  FakeScript script;
-  script.hold = true;
-  script.hold_cancel = true;
-  FakeControl& control = Serve(script);
-  AssayProcess child({"run", Matrix()}, Options());
-  ASSERT_TRUE(child.WaitForText("run 01J"));
-  while (control.watches() == 0) usleep(10000);
-  child.Signal(SIGTERM);
-  while (control.cancels() == 0) usleep(10000);
-  child.Signal(SIGTERM);
+  FakeControl& control = ServeHeld(/*hold_cancel=*/true);
+  const auto child = Following({"run", Matrix()});
+  child->Signal(SIGTERM);
+  ASSERT_TRUE(WaitFor([&] { return control.cancels() > 0; }));
+  child->Signal(SIGTERM);
   control.Release();
-  const Finished done = child.Wait();
+  const Finished done = child->Wait();
   EXPECT_EQ(done.code, 143) << done.err;
   EXPECT_EQ(control.cancels(), 1);
   EXPECT_THAT(done.out, HasSubstr("800.5"));
@@ -244,49 +246,37 @@ TEST_F(CliRun, SigtermCancelsWaitsAndPrintsWhatWasMeasuredHoweverOftenItComes) {
 }
 
 TEST_F(CliRun, AHangUpLeavesTheRunAloneAndSaysSo) {
-  FakeScript script;
-  script.hold = true;
-  FakeControl& control = Serve(script);
-  AssayProcess child({"run", Matrix()}, Options());
-  ASSERT_TRUE(child.WaitForText("run 01J"));
-  while (control.watches() == 0) usleep(10000);
-  child.Signal(SIGHUP);
-  const Finished done = child.Wait();
+  FakeControl& control = ServeHeld();
+  const auto child = Following({"run", Matrix()});
+  child->Signal(SIGHUP);
+  const Finished done = child->Wait();
   EXPECT_EQ(done.code, 128 + SIGHUP);
   EXPECT_THAT(done.err, HasSubstr(std::string("run ") + kRunId + " goes on"));
   EXPECT_EQ(control.cancels(), 0);
 }
 
 TEST_F(CliRun, SigtermEndsAWatcherAtOnce) {
-  FakeScript script;
-  script.hold = true;
-  FakeControl& control = Serve(script);
+  FakeControl& control = ServeHeld();
   control.AddRun(kRunId, "held");
-  AssayProcess child({"watch", "last"}, Options());
-  while (control.watches() == 0) usleep(10000);
-  child.Signal(SIGTERM);
-  EXPECT_EQ(child.Wait(std::chrono::seconds(10)).code, 143);
+  const auto child = Following({"watch", "last"});
+  child->Signal(SIGTERM);
+  EXPECT_EQ(child->Wait(std::chrono::seconds(10)).code, 143);
   EXPECT_EQ(control.cancels(), 0);
 }
 
 TEST_F(CliRun, CtrlCOfAWatcherLeavesTheRunAlone) {
-  FakeScript script;
-  script.hold = true;
-  FakeControl& control = Serve(script);
+  FakeControl& control = ServeHeld();
   control.AddRun(kRunId, "held");
-  AssayProcess child({"watch", "last"}, Options());
-  while (control.watches() == 0) usleep(10000);
-  child.Signal(SIGINT);
-  const Finished done = child.Wait();
+  const auto child = Following({"watch", "last"});
+  child->Signal(SIGINT);
+  const Finished done = child->Wait();
   EXPECT_EQ(done.code, 130);
   EXPECT_EQ(control.cancels(), 0);
   EXPECT_THAT(done.err, HasSubstr("goes on"));
 }
 
 TEST_F(CliRun, CancelWaitsForTheEndAndWatchThenSays130) {
-  FakeScript script;
-  script.hold = true;
-  FakeControl& control = Serve(script);
+  FakeControl& control = ServeHeld();
   control.AddRun(kRunId, "held");
   const Finished cancelled = Assay({"cancel", "last"});
   EXPECT_EQ(cancelled.code, 0) << cancelled.err;
@@ -303,21 +293,16 @@ TEST_F(CliRun, RerunFollowsTheRun) {
 }
 
 TEST_F(CliRun, APipeGetsPlainLines) {
-  FakeScript script;
-  script.hold = true;
-  FakeControl& control = Serve(script);
-  AssayProcess child({"run", Matrix()}, Options({"TERM=xterm"}));
-  while (control.watches() == 0) usleep(10000);
+  FakeControl& control = ServeHeld();
+  const auto child = Following({"run", Matrix()}, {"TERM=xterm"});
   control.Release();
-  const Finished done = child.Wait();
+  const Finished done = child->Wait();
   EXPECT_EQ(done.out.find('\x1B'), std::string::npos);
   EXPECT_EQ(done.err.find('\x1B'), std::string::npos);
 }
 
 TEST_F(CliRun, ATerminalGetsABlockAndItsCursorBack) {
-  FakeScript script;
-  script.hold = true;
-  FakeControl& control = Serve(script);
+  FakeControl& control = ServeHeld();
   ProcessOptions options = Options();
   options.terminal = true;
   AssayProcess child({"run", Matrix()}, options);
@@ -332,10 +317,7 @@ TEST_F(CliRun, ATerminalGetsABlockAndItsCursorBack) {
 }
 
 TEST_F(CliRun, TheCursorComesBackWhateverEndsTheProgram) {
-  FakeScript script;
-  script.hold = true;
-  script.hold_cancel = true;
-  Serve(script);
+  ServeHeld(/*hold_cancel=*/true);
   for (const int number : {SIGQUIT, SIGHUP}) {
     ProcessOptions options = Options();
     options.terminal = true;

@@ -34,9 +34,9 @@ class Commands(unittest.TestCase):
             self.assertEqual([r["outcome"] for r in rows], ["ok"] * 4)
             self.assertEqual(len(json.loads(t.assay("ls", "--format", "json", check=0).stdout)
                                  ["runs"]), 1)
-            # Nothing is left that failed: nothing to do is no fault of the user's run.
-            again = t.assay("rerun", "last", "--failed")
-            self.assertIn(again.returncode, (0, 2), (again.stdout, again.stderr))
+            # Nothing is left that failed.
+            again = t.assay("rerun", "last", "--failed", check=2)
+            self.assertIn("has no failed cell to run again", again.stderr)
             self.assertEqual([r["attempt"] for r in t.results()], [r["attempt"] for r in rows])
 
     def test_labels_are_stored_with_the_run_and_travel_with_its_file(self):
