@@ -173,19 +173,45 @@ absl::Status CheckSecurity(const Transport& transport, const Address& address,
                                     ", or make one with `assay certs agent " + node + "`");
 }
 
+InventoryOptions InventoryOptionsOf(const Options& options) {
+  InventoryOptions inventory;
+  inventory.node = options.node;
+  inventory.agent_version = kVersion;
+  inventory.devices = options.devices;
+  inventory.stacks_dir = options.stacks.empty() ? DefaultStacksDir() : options.stacks;
+  inventory.environment = ProcessEnvironment();
+  return inventory;
+}
+
+// `address` outlives the agent.
+NodeAgentOptions AgentOptionsOf(const Options& options, const std::string& node,
+                                const std::string& state, const Address& address,
+                                const Clock& clock) {
+  NodeAgentOptions agent;
+  agent.host.node = node;
+  agent.host.state_dir = state;
+  agent.host.lock_dir = DeviceLockDir();
+  agent.host.endpoint_host = "127.0.0.1";
+  agent.host.environment = ProcessEnvironment();
+  agent.host.card_name = [](const Device& device) { return IdentifyDevice(device).name; };
+  agent.host.pin = options.pin;
+  agent.instance = NewUlid(clock.WallNow());
+  agent.seed = std::random_device()();
+  agent.encode = EncodeReport;
+  agent.endpoint_host = [&address] { return EndpointHost(address); };
+  const absl::StatusOr<std::string> self = SiblingProgram("assay-agent");
+  if (self.ok()) agent.doctor.program = *self;
+  agent.doctor.arguments = options.doctor;
+  agent.doctor.environment = ProcessEnvironment();
+  return agent;
+}
+
 absl::StatusOr<int> RunAgent(Options options, const std::string& state, const Address& address) {
   ASSAY_ASSIGN_OR_RETURN(UniqueFd signals, BlockStopSignals());
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<EventLoop> loop, EventLoop::Create());
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<OrphanReaper> reaper, OrphanReaper::Create(*loop));
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<Nvml> nvml, MakeNvml(options.devices));
-
-  InventoryOptions inventory_options;
-  inventory_options.node = options.node;
-  inventory_options.agent_version = kVersion;
-  inventory_options.devices = options.devices;
-  inventory_options.stacks_dir = options.stacks.empty() ? DefaultStacksDir() : options.stacks;
-  inventory_options.environment = ProcessEnvironment();
-  LocalInventory inventory(inventory_options, nvml.get());
+  LocalInventory inventory(InventoryOptionsOf(options), nvml.get());
   const NodeInventory collected = inventory.Collect();
   if (const absl::Status secure = CheckSecurity(options.transport, address, collected.node);
       !secure.ok()) {
@@ -200,27 +226,9 @@ absl::StatusOr<int> RunAgent(Options options, const std::string& state, const Ad
   telemetry.SetDevices(collected);
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<FleetDialer> dialer,
                          MakeGrpcFleet(*loop, address, options.transport));
-
-  NodeAgentOptions agent_options;
-  agent_options.host.node = collected.node;
-  agent_options.host.state_dir = state;
-  agent_options.host.lock_dir = DeviceLockDir();
-  agent_options.host.endpoint_host = "127.0.0.1";
-  agent_options.host.environment = ProcessEnvironment();
-  agent_options.host.card_name = [](const Device& device) { return IdentifyDevice(device).name; };
-  agent_options.host.pin = options.pin;
-  agent_options.instance = NewUlid(clock.WallNow());
-  agent_options.seed = std::random_device()();
-  agent_options.encode = EncodeReport;
-  agent_options.endpoint_host = [&address] { return EndpointHost(address); };
-
-  const absl::StatusOr<std::string> self = SiblingProgram("assay-agent");
-  if (self.ok()) agent_options.doctor.program = *self;
-  agent_options.doctor.arguments = options.doctor;
-  agent_options.doctor.environment = ProcessEnvironment();
-
   int exit_code = 0;
-  NodeAgent agent(*loop, *reaper, clock, inventory, telemetry, *dialer, agent_options,
+  NodeAgent agent(*loop, *reaper, clock, inventory, telemetry, *dialer,
+                  AgentOptionsOf(options, collected.node, state, address, clock),
                   [&](int code, const std::string& message) {
                     if (!message.empty())
                       std::fprintf(stderr, "assay-agent: %s\n", message.c_str());
