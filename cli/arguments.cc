@@ -298,7 +298,9 @@ Parsed ParseArguments(const std::vector<std::string>& words,
                       const std::function<const char*(const char*)>& environment, bool with_file) {
   Parser parser;
   for (const std::string& word : words) {
-    if (word.find('\0') != std::string::npos) return {std::nullopt, kExitBadInput, "", "NUL"};
+    if (word.find('\0') != std::string::npos) {
+      return {std::nullopt, kExitBadInput, "", "a word of the command line holds a NUL byte"};
+    }
   }
   if (words.empty()) {
     return {std::nullopt, kExitBadInput, "", parser.app().help()};
