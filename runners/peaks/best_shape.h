@@ -1,5 +1,7 @@
-// BestShape: which of several shapes a device does fastest, by a short try of each. What is
-// reported is measured again afterwards, so that the luckiest try is not the figure.
+// BestShape: which of several shapes a device does fastest. Some seconds of load come first, since
+// the first shapes would else be tried on a card that is not at its power limit yet; then all are
+// tried in turn, three times, and the median counts. What is reported is measured again afterwards,
+// so that the luckiest try is not the figure.
 //
 // Pure but for the device's time line. Thread rule: one thread.
 #ifndef ASSAY_RUNNERS_PEAKS_BEST_SHAPE_H_

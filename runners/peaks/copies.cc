@@ -19,18 +19,21 @@ std::vector<uint64_t> CopySizes(uint64_t bytes, int buffers) {
   return sizes;
 }
 
-Copies::Copies(const Gpu& gpu, CopyKind kind, uint64_t seed)
+Copies::Copies(const Gpu& gpu, CopyKind kind, uint64_t seed, const PeerMemory& peer)
     : gpu_(gpu),
       kind_(kind),
+      peer_(peer),
       values_(Number::kFloat32, seed),
-      sizes_(CopySizes(gpu.FreeBytes() / 2, kind == CopyKind::kDevice ? 2 : 1)) {
+      sizes_(CopySizes(
+          kind == CopyKind::kPeer ? std::min(peer.bytes, gpu.FreeBytes() / 2) : gpu.FreeBytes() / 2,
+          kind == CopyKind::kDevice ? 2 : 1)) {
   const size_t bytes = sizes_.front();
-  if (kind != CopyKind::kHostToDevice) {
+  if (kind == CopyKind::kDevice || kind == CopyKind::kDeviceToHost) {
     from_device_ = std::make_unique<DeviceBuffer>(gpu, bytes);
     from_device_->FillWith(values_.data(), values_.bytes());
   }
   if (kind != CopyKind::kDeviceToHost) to_device_ = std::make_unique<DeviceBuffer>(gpu, bytes);
-  if (kind == CopyKind::kDevice) return;
+  if (kind == CopyKind::kDevice || kind == CopyKind::kPeer) return;
   host_ = std::make_unique<PinnedBuffer>(gpu, bytes);
   std::memset(host_->data(), 0, bytes);
   for (size_t filled = 0; kind == CopyKind::kHostToDevice && filled < bytes;) {
@@ -54,9 +57,10 @@ std::vector<Candidate> Copies::Candidates() const {
 void Copies::Queue(uint64_t size) const {
   const CudaDriver& driver = gpu_.driver();
   for (uint64_t done = 0; done < kRepetitionBytes; done += size) {
-    if (kind_ == CopyKind::kDevice) {
-      driver.Check(driver->MemcpyDtoDAsync(to_device_->pointer(), from_device_->pointer(), size,
-                                           gpu_.stream()),
+    if (kind_ == CopyKind::kDevice || kind_ == CopyKind::kPeer) {
+      const cuda_api::DevicePointer from =
+          kind_ == CopyKind::kPeer ? peer_.pointer : from_device_->pointer();
+      driver.Check(driver->MemcpyDtoDAsync(to_device_->pointer(), from, size, gpu_.stream()),
                    "cuMemcpyDtoD");
     } else if (kind_ == CopyKind::kHostToDevice) {
       driver.Check(

@@ -37,6 +37,11 @@ inline constexpr int kAttributeMinor = 76;
 inline constexpr unsigned kEventBlockingSync = 1;
 inline constexpr unsigned kStreamNonBlocking = 1;
 
+inline constexpr unsigned kIpcLazyPeerAccess = 1;  // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+struct IpcMemory {                                 // CUipcMemHandle
+  unsigned char bytes[64];
+};
+
 struct Driver {
   Result (*Init)(unsigned flags);
   Result (*GetErrorString)(Result error, const char** text);
@@ -58,6 +63,9 @@ struct Driver {
   Result (*MemcpyDtoHAsync)(void* to, DevicePointer from, size_t bytes, Stream stream);
   Result (*MemcpyDtoDAsync)(DevicePointer to, DevicePointer from, size_t bytes, Stream stream);
   Result (*MemsetD8Async)(DevicePointer to, unsigned char value, size_t bytes, Stream stream);
+  Result (*IpcGetMemHandle)(IpcMemory* handle, DevicePointer pointer);
+  Result (*IpcOpenMemHandle)(DevicePointer* pointer, IpcMemory handle, unsigned flags);
+  Result (*IpcCloseMemHandle)(DevicePointer pointer);
   Result (*StreamCreate)(Stream* stream, unsigned flags);
   Result (*StreamDestroy)(Stream stream);
   Result (*EventCreate)(Event* event, unsigned flags);

@@ -75,6 +75,9 @@ bool ResolveDriver(void* library, cuda_api::Driver& f) {
          Resolve(library, f.MemcpyDtoHAsync, {"cuMemcpyDtoHAsync_v2"}) &&
          Resolve(library, f.MemcpyDtoDAsync, {"cuMemcpyDtoDAsync_v2"}) &&
          Resolve(library, f.MemsetD8Async, {"cuMemsetD8Async"}) &&
+         Resolve(library, f.IpcGetMemHandle, {"cuIpcGetMemHandle"}) &&
+         Resolve(library, f.IpcOpenMemHandle, {"cuIpcOpenMemHandle_v2"}) &&
+         Resolve(library, f.IpcCloseMemHandle, {"cuIpcCloseMemHandle"}) &&
          Resolve(library, f.StreamCreate, {"cuStreamCreate"}) &&
          Resolve(library, f.StreamDestroy, {"cuStreamDestroy_v2"}) &&
          Resolve(library, f.EventCreate, {"cuEventCreate"}) &&

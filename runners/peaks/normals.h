@@ -15,7 +15,7 @@ inline size_t BytesOf(Number number) { return number == Number::kFloat32 ? 4 : 2
 
 // A prime number of values, so that rows of a matrix that is filled with the block again and again
 // never begin at the same value.
-inline constexpr size_t kBlockValues = 4194301;
+inline constexpr size_t kBlockValues = 1048573;
 
 class NormalBlock {
  public:

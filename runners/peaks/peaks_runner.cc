@@ -7,10 +7,12 @@
 
 #include "common/version.h"
 #include "runners/common/cell_reader.h"
+#include "runners/common/tcp_barrier.h"
 #include "runners/peaks/best_shape.h"
 #include "runners/peaks/copies.h"
 #include "runners/peaks/gemm.h"
 #include "runners/peaks/measurement.h"
+#include "runners/peaks/peer.h"
 
 namespace assay::peaks {
 namespace {
@@ -19,6 +21,9 @@ using nlohmann::json;
 
 constexpr int kMethodVersion = 1;
 constexpr double kFlopsOfAGflop = 1e9;
+constexpr char kPeer[] = "peer";
+// A gang is started only when every agent is ready: longer than this and somebody is gone.
+constexpr double kMeetSeconds = 120;
 
 struct Model {
   const char* name;
@@ -32,7 +37,8 @@ const std::vector<Model>& AllModels() {
       {"gemm_fp16_accumulate", "GFLOP", {"amp-fp16"}},
       {"copy", "GB", {"fp32"}},
       {"host_to_device", "GB", {"fp32"}},
-      {"device_to_host", "GB", {"fp32"}}};
+      {"device_to_host", "GB", {"fp32"}},
+      {kPeer, "GB", {"fp32"}}};
   return models;
 }
 
@@ -75,6 +81,24 @@ Work MakeWork(const Gpu& gpu, const CellFile& cell) {
   return work;
 }
 
+RunnerResult RunPeer(const CellFile& cell, Gpu& gpu, const json& fields, RecordWriter& records) {
+  const std::unique_ptr<TcpBarrier> ranks = TcpBarrier::Join(cell, kMeetSeconds);
+  if (cell.rank == 1) {
+    records.Joined();
+    return LendToPeer(gpu, *ranks, cell.seed, records);
+  }
+  try {
+    const PeerCopies copies(gpu, *ranks, cell.seed);
+    records.Joined();
+    RunnerResult result = MeasurePeak(gpu, copies.Candidates(), cell.spec.stop, fields, records);
+    copies.Tell(result);
+    return result;
+  } catch (const NoPeerAccess& error) {
+    return {"unsupported", "value_not_in_stack",
+            std::string("one GPU cannot read the other's memory: ") + error.what(), fields};
+  }
+}
+
 RunnerResult RunOnGpu(const CellFile& cell, json fields, RecordWriter& records) {
   records.Phase("load");
   auto start = std::chrono::steady_clock::now();
@@ -90,6 +114,7 @@ RunnerResult RunOnGpu(const CellFile& cell, json fields, RecordWriter& records) 
     refusal->fields = fields;
     return *refusal;
   }
+  if (cell.spec.model == kPeer) return RunPeer(cell, gpu, fields, records);
   const Work work = MakeWork(gpu, cell);
   fields["device_setup_seconds"] = Elapsed(start);
   records.Joined();
@@ -117,7 +142,7 @@ json PeaksRunner::StackInfo() {
                {"layouts", {"contiguous"}},
                {"arch_list", json::array()},
                {"device_kinds", {"gpu"}},
-               {"max_world_size", 1},
+               {"max_world_size", 2},
                {"simulated", false}};
   try {
     const CudaDriver driver;
@@ -158,10 +183,14 @@ std::optional<RunnerResult> Refuse(const CellFile& cell) {
   if (spec.lane != "eager") {
     return Unsupported("lane_not_in_stack", "this stack has no lane '" + spec.lane + "'");
   }
-  if (cell.world_size != 1) {
-    return Unsupported("value_not_in_stack", spec.model + " is of one GPU, and " +
-                                                 std::to_string(cell.world_size) +
-                                                 " ranks were asked for");
+  const int ranks = spec.model == kPeer ? 2 : 1;
+  if (cell.world_size != ranks) {
+    return Unsupported("value_not_in_stack",
+                       spec.model + " is of " + (ranks == 1 ? "one GPU" : "two GPUs") + ", and " +
+                           std::to_string(cell.world_size) + " ranks were asked for");
+  }
+  if (spec.nodes != 1) {
+    return Unsupported("value_not_in_stack", "GPUs of two nodes have no common memory");
   }
   if (spec.batch != 1 || spec.accumulate != 1) {
     return Unsupported("value_not_in_stack",

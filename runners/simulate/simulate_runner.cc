@@ -11,13 +11,13 @@
 
 #include "common/version.h"
 #include "runners/common/largest_batch_cell.h"
+#include "runners/common/tcp_barrier.h"
 #include "runners/simulate/behaviour.h"
 #include "runners/simulate/catalog.h"
 #include "runners/simulate/misdeeds.h"
 #include "runners/simulate/roofline.h"
 #include "runners/simulate/simulated_window.h"
 #include "runners/simulate/step_noise.h"
-#include "runners/simulate/tcp_barrier.h"
 
 namespace assay::simulate {
 namespace {

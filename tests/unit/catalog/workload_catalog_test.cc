@@ -20,11 +20,11 @@ TEST(WorkloadCatalog, ListsTheSevenModelsAndTheCeilings) {
     EXPECT_GT(BuiltinWorkloads().Find(name)->parameters, 0) << name;
   }
   for (const char* name :
-       {"gemm", "gemm_fp16_accumulate", "copy", "host_to_device", "device_to_host"}) {
+       {"gemm", "gemm_fp16_accumulate", "copy", "host_to_device", "device_to_host", "peer"}) {
     ASSERT_NE(BuiltinWorkloads().Find(name), nullptr) << name;
     EXPECT_TRUE(BuiltinWorkloads().Find(name)->IsPeak()) << name;
   }
-  EXPECT_EQ(BuiltinWorkloads().workloads().size(), 12u);
+  EXPECT_EQ(BuiltinWorkloads().workloads().size(), 13u);
   EXPECT_EQ(BuiltinWorkloads().Find("resnet50")->parameters, 25557032);
   EXPECT_EQ(BuiltinWorkloads().Find("ResNet50"), nullptr);
 }

@@ -35,7 +35,7 @@ TEST(Examples, QuickstartIsTwoMinutesOfMeasuringAtMost) {
 
 TEST(Examples, PeaksAreThoseOfTheirRunnerAndOfNoProcessor) {
   const Matrix matrix = Example("peaks.yaml");
-  EXPECT_EQ(matrix.specs.size(), 8u);
+  EXPECT_EQ(matrix.specs.size(), 9u);
   for (const Spec& spec : matrix.specs) EXPECT_EQ(spec.mode, "peak");
   const auto cards = PlanCardsFromNames({"H200"});
   ASSERT_TRUE(cards.ok());

@@ -107,7 +107,7 @@ TEST(ParseMatrix, Case49NumbersThatReadersDisagreeOnAreRefused) {
   EXPECT_EQ(Refusal("axes: {model: no}"),
             "m.yaml:1:15: axes.model: 'no' is a yes/no word; write one of resnet50_v1, resnet50, "
             "resnext101_32x4d, se_resnext101_32x4d, swin_l, fasterrcnn_resnet50_fpn, gpt2_medium, "
-            "gemm, gemm_fp16_accumulate, copy, host_to_device, device_to_host");
+            "gemm, gemm_fp16_accumulate, copy, host_to_device, device_to_host, peer");
 }
 
 TEST(ParseMatrix, WrongTypesAreNamed) {
@@ -237,7 +237,7 @@ TEST(ParseMatrix, AMatrixWithoutAModelIsRefused) {
   EXPECT_EQ(Refusal("axes: {batch: 1}"),
             "m.yaml:1:1: axes: no model; name at least one of resnet50_v1, resnet50, "
             "resnext101_32x4d, se_resnext101_32x4d, swin_l, fasterrcnn_resnet50_fpn, gpt2_medium, "
-            "gemm, gemm_fp16_accumulate, copy, host_to_device, device_to_host");
+            "gemm, gemm_fp16_accumulate, copy, host_to_device, device_to_host, peer");
   EXPECT_EQ(Refusal("name: x"), Refusal("name: y"));
   EXPECT_EQ(Refusal("defaults: {model: resnet50}"), "");
 }

@@ -6,6 +6,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import unittest
@@ -14,14 +15,19 @@ PROGRAM, LIBRARIES = sys.argv[1:3]
 UUID = "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
 
 
-def run(model, fault="", precision="fp32", libraries=LIBRARIES, uuid=UUID, kind="cuda"):
-    cell = {"spec": {"model": model, "mode": "peak", "precision": precision,
+def cell_of(model, precision="fp32", uuid=UUID, kind="cuda"):
+    return {"spec": {"model": model, "mode": "peak", "precision": precision,
                      "stop": {"confidence": 0.5, "min_seconds": 0.2, "max_seconds": 1}},
             "device": {"kind": kind, "uuid": uuid}}
-    done = subprocess.run([PROGRAM, "--cell", "-"], input=json.dumps(cell), capture_output=True,
-                          text=True, timeout=120,
-                          env={**os.environ, "LD_LIBRARY_PATH": libraries, "FAKE_CUDA": fault,
-                               "ASSAY_CUBLAS": LIBRARIES})
+
+
+def environment(fault):
+    return {**os.environ, "LD_LIBRARY_PATH": LIBRARIES, "FAKE_CUDA": fault, "ASSAY_CUBLAS": LIBRARIES}
+
+
+def run(model, fault="", **cell):
+    done = subprocess.run([PROGRAM, "--cell", "-"], input=json.dumps(cell_of(model, **cell)),
+                          capture_output=True, text=True, timeout=120, env=environment(fault))
     records = [json.loads(line) for line in done.stdout.splitlines()]
     return done.returncode, records, records[-1]
 
@@ -34,6 +40,8 @@ class Peaks(unittest.TestCase):
             self.assertEqual(code, 0)
             fields = result["fields"]
             self.assertEqual(fields["unit"], "GB/s")
+            # The library's 10 GB/s, and read plus write on the device.
+            self.assertAlmostEqual(fields["throughput"] / (20 if model == "copy" else 10), 1, 5)
             self.assertEqual(fields["steps"], fields["device_steps"])
             self.assertRegex(fields["peak_shape"], "^[0-9]+ B$")
             self.assertEqual(fields["cublas_version"], "13.1.0")
@@ -59,6 +67,42 @@ class Peaks(unittest.TestCase):
     def test_steps_come_from_the_devices_own_count(self):
         _, _, result = run("copy", "miscount")
         self.assertEqual(result["fields"]["device_steps"], 2 * result["fields"]["steps"])
+
+    def pair(self, fault=""):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            endpoint = f"127.0.0.1:{free.getsockname()[1]}"
+        ranks = []
+        for rank in (0, 1):
+            cell = {**cell_of("peer"), "rank": rank, "local_rank": rank, "world_size": 2,
+                    "endpoint": endpoint}
+            ranks.append(subprocess.Popen([PROGRAM, "--cell", "-"], stdin=subprocess.PIPE,
+                                          stdout=subprocess.PIPE, text=True, env=environment(fault)))
+            ranks[-1].stdin.write(json.dumps(cell))
+            ranks[-1].stdin.close()
+        said = [[json.loads(line) for line in rank.stdout] for rank in ranks]
+        for rank in ranks:
+            rank.stdout.close()
+            rank.wait(timeout=120)
+        return said
+
+    def test_two_ranks_measure_what_passes_between_their_gpus(self):
+        zero, one = self.pair()
+        self.assertEqual(zero[-1]["outcome"], "ok", zero[-1])
+        self.assertEqual(one[-1]["outcome"], "ok", one[-1])
+        for field in ("throughput", "samples", "seconds", "steps", "device_steps"):
+            self.assertEqual(zero[-1]["fields"][field], one[-1]["fields"][field])
+        self.assertEqual(zero[-1]["fields"]["world_size"], 2)
+        self.assertAlmostEqual(zero[-1]["fields"]["throughput"] / 10, 1, 5)
+        self.assertTrue(any(r["record"] == "progress" for r in one))
+        for said in (zero, one):
+            self.assertEqual(sum(r["record"] == "joined" for r in said), 1)
+
+    def test_gpus_with_no_way_to_each_other_are_unsupported(self):
+        zero, one = self.pair("no_peer")
+        self.assertEqual(zero[-1]["outcome"], "unsupported", zero[-1])
+        self.assertIn("cannot read the other's memory", zero[-1]["message"])
+        self.assertEqual(one[-1]["outcome"], "fail")
 
     def test_memory_that_is_full_is_mem_limit(self):
         code, _, result = run("copy", "full")

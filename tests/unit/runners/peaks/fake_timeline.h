@@ -16,6 +16,8 @@ class FakeTimeline final : public Timeline {
   // Work queued from now on takes this much longer.
   void Work(double seconds) { now_ += seconds; }
 
+  double now() const { return now_; }
+
   void BeginWindow() override {
     begin_ = last_ = end_ = now_;
     counted_ = 0;

@@ -80,6 +80,12 @@ TEST(Refuse, SaysWhatIsNotForIt) {
   cell = PeakCell("gemm");
   cell.world_size = 2;
   EXPECT_EQ(reason(cell), "value_not_in_stack");
+  EXPECT_EQ(reason(PeakCell("peer")), "value_not_in_stack");
+  cell = PeakCell("peer");
+  cell.world_size = 2;
+  EXPECT_EQ(reason(cell), "");
+  cell.spec.nodes = 2;
+  EXPECT_EQ(reason(cell), "value_not_in_stack");
 }
 
 TEST(Refuse, ACardThatLacksAPrecisionIsGivenNoOther) {
@@ -100,8 +106,8 @@ TEST(ChooseShape, TakesTheFastestAndMakesItsStepLongEnough) {
   const BestShape best = ChooseShape(device, shapes, [&](double rate) { rates.push_back(rate); });
   EXPECT_EQ(best.candidate, 1u);
   EXPECT_EQ(best.repetitions, 5);  // 20 ms
-  ASSERT_EQ(rates.size(), 3u);
-  EXPECT_NEAR(rates[1], 2000, 1e-6);
+  ASSERT_GE(rates.size(), 3u);
+  EXPECT_NEAR(rates[rates.size() - 2], 2000, 1e-6);
 }
 
 TEST(ChooseShape, OneThatGivesTooFewStepsIsLeftOutWhereThereIsAnother) {
@@ -119,6 +125,18 @@ TEST(ChooseShape, TheFirstRepetitionLoadsKernelsAndIsNoTime) {
   Candidate late = Shape(device, "late", 2, 0.001);
   late.queue = [&] { device.Work(runs++ == 0 ? 5 : 0.001); };
   EXPECT_EQ(ChooseShape(device, {Shape(device, "other", 1, 0.001), late}, [](double) {}).candidate,
+            1u);
+}
+
+TEST(ChooseShape, AColdCardsFirstSecondIsNoAdvantage) {
+  FakeTimeline device;
+  const auto shape = [&](const std::string& name, double seconds) {
+    Candidate candidate = Shape(device, name, 1, 0);
+    candidate.queue = [&device, seconds] { device.Work(device.now() < 1 ? seconds / 2 : seconds); };
+    return candidate;
+  };
+  EXPECT_EQ(ChooseShape(device, {shape("tried cold", 0.011), shape("faster", 0.010)}, [](double) {})
+                .candidate,
             1u);
 }
 
@@ -183,8 +201,8 @@ TEST(NormalBlock, IsNormalAndRepeatsAfterItsLength) {
     EXPECT_NEAR(squares / 100000, 1, 0.03);
     EXPECT_EQ(block.At(5), block.At(5 + kBlockValues));
     EXPECT_NE(block.At(5), block.At(6));
-    EXPECT_NE(block.At(5), NormalBlock(number, 8).At(5));
   }
+  EXPECT_NE(NormalBlock(Number::kFloat32, 7).At(5), NormalBlock(Number::kFloat32, 8).At(5));
 }
 
 TEST(GemmShapes, FitIntoTheMemoryThatIsFree) {

@@ -1,4 +1,4 @@
-#include "runners/simulate/tcp_barrier.h"
+#include "runners/common/tcp_barrier.h"
 
 #include <fcntl.h>
 #include <netdb.h>
@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay::simulate {
+namespace assay {
 
 // In no unnamed namespace: TcpBarrier::Sockets, which has some, is not.
 class BarrierSocket {
@@ -100,6 +100,15 @@ int MillisecondsTo(SteadyTime until) {
 
 // False where the peer is gone.
 bool SendByte(int fd, char byte) { return send(fd, &byte, 1, MSG_NOSIGNAL) == 1; }
+
+void SendAll(int fd, const std::string& text) {
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t count = send(fd, text.data() + done, text.size() - done, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;
+    done += static_cast<size_t>(count);
+  }
+}
 
 bool ReadByte(int fd, char& byte) {
   for (;;) {
@@ -203,6 +212,28 @@ std::unique_ptr<TcpBarrier> TcpBarrier::Join(const CellFile& cell, double second
   return std::unique_ptr<TcpBarrier>(new TcpBarrier(std::move(sockets)));
 }
 
+void TcpBarrier::SendLine(const std::string& line) {
+  const std::string text = line + "\n";
+  if (sockets_->root.fd() >= 0) return SendAll(sockets_->root.fd(), text);
+  for (auto& [rank, socket] : sockets_->ranks) SendAll(socket.fd(), text);
+}
+
+std::optional<std::string> TcpBarrier::ReceiveLine(int rank) {
+  constexpr size_t kMostBytes = 1 << 20;
+  int fd = sockets_->root.fd();
+  if (fd < 0) {
+    const auto found = sockets_->ranks.find(rank);
+    if (found == sockets_->ranks.end()) return std::nullopt;
+    fd = found->second.fd();
+  }
+  std::string line;
+  for (char byte = 0; line.size() <= kMostBytes && ReadByte(fd, byte);) {
+    if (byte == '\n') return line;
+    line += byte;
+  }
+  return std::nullopt;
+}
+
 void TcpBarrier::Finish() {
   char byte = 0;
   if (sockets_->root.fd() >= 0) {
@@ -216,4 +247,4 @@ void TcpBarrier::Finish() {
   for (auto& [rank, socket] : sockets_->ranks) SendByte(socket.fd(), kDone);
 }
 
-}  // namespace assay::simulate
+}  // namespace assay
