@@ -171,22 +171,33 @@ std::optional<double> ClockLimitRatio(const Record& record) {
   return least;
 }
 
+double MeasuredGpus(const Record& record) {
+  const int64_t gpus = record.Text(Field::kColocate) == "all"
+                           ? static_cast<int64_t>(record.List(Field::kGpuUuids).size())
+                           : record.Integer(Field::kWorldSize).value_or(1);
+  return static_cast<double>(std::max<int64_t>(gpus, 1));
+}
+
 std::optional<double> PeakThroughput(const Record& record) {
   const auto seconds_of = [&](Field work, Field rate) -> std::optional<double> {
     const std::optional<double> amount = record.Number(work), peak = record.Number(rate);
     if (!amount || !peak || !(*amount > 0) || !(*peak > 0)) return std::nullopt;
     return *amount / *peak;
   };
-  std::optional<double> flops = seconds_of(Field::kModelFlopsPerSample, Field::kPeakFlopsPerSecond);
-  if (flops && record.Text(Field::kPrecision) == "fp32") *flops /= kWinogradRatio;
-  const std::optional<double> bytes =
-      seconds_of(Field::kModelBytesPerSample, Field::kPeakCopyBytesPerSecond);
-  if (!flops && !bytes) return std::nullopt;
-  double ranks = static_cast<double>(record.Integer(Field::kWorldSize).value_or(1));
-  if (record.Text(Field::kColocate) == "all") {
-    ranks = static_cast<double>(std::max<size_t>(record.List(Field::kGpuUuids).size(), 1));
+  std::optional<double> most;
+  if (const auto sample = seconds_of(Field::kFlopsPerSample, Field::kPeakFlopsPerSecond)) {
+    const double faster = record.Text(Field::kPrecision) == "fp32" ? kWinogradRatio : 1;
+    most = MeasuredGpus(record) * faster / *sample;
   }
-  return ranks / std::max(flops.value_or(0), bytes.value_or(0));
+  const auto step = seconds_of(Field::kLeastBytesPerStep, Field::kPeakCopyBytesPerSecond);
+  const std::optional<double> samples = SamplesPerStep(record);
+  if (step && samples) {
+    // Ranks move their shares at once; each of the neighbours has a whole step.
+    const double neighbours = record.Text(Field::kColocate) == "all" ? MeasuredGpus(record) : 1;
+    const double carried = neighbours * *samples / *step;
+    most = std::min(most.value_or(carried), carried);
+  }
+  return most;
 }
 
 std::optional<double> PowerLimitRatio(const Record& record) {

@@ -57,9 +57,13 @@ void ApplyRules(Record& record);
 // neither is known.
 std::optional<double> ClockLimitRatio(const Record& record);
 
-// Samples a second that FLOPs over the measured peak and least bytes over the measured copy rate
-// leave; nothing where neither pair is known.
+// Samples a second that FLOPs over the measured peak and a step's least bytes over the measured
+// copy rate leave; nothing where neither pair is known.
 std::optional<double> PeakThroughput(const Record& record);
+
+// GPUs whose work the figures are the sum of: ranks, or the neighbours of `colocate: all`; 1 where
+// neither is known.
+double MeasuredGpus(const Record& record);
 
 // Enforced over default power limit, where both are known and the default is above zero.
 std::optional<double> PowerLimitRatio(const Record& record);

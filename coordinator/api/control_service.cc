@@ -182,8 +182,8 @@ grpc::ServerUnaryReactor* ControlService::GetCell(grpc::CallbackServerContext* c
     if (cell.cell.spec_index >= specs.size()) {
       return absl::DataLossError(fmt::format("cell {} of run {} has no spec", request->cell(), id));
     }
-    ASSAY_ASSIGN_OR_RETURN(const SentinelReadings readings, ReadingsOf(parts_.reader, id));
-    FillCell(run, specs[cell.cell.spec_index], cell, attempts, readings, response);
+    ASSAY_ASSIGN_OR_RETURN(const Comparands comparands, ComparandsOf(parts_.reader, id));
+    FillCell(run, specs[cell.cell.spec_index], cell, attempts, comparands, response);
     return absl::OkStatus();
   };
   parts_.work.Post([call, fill] { call->Finish(ToGrpcStatus(fill())); });

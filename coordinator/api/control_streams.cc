@@ -163,7 +163,7 @@ class ResultStream final : public AnswerStream<v1::ResultPage> {
       ASSAY_ASSIGN_OR_RETURN(const std::string id, reader_.ResolveRun(asked_));
       ASSAY_ASSIGN_OR_RETURN(run_, reader_.GetRun(id));
       ASSAY_ASSIGN_OR_RETURN(specs_, reader_.ListSpecs(id));
-      ASSAY_ASSIGN_OR_RETURN(readings_, ReadingsOf(reader_, id));
+      ASSAY_ASSIGN_OR_RETURN(comparands_, ComparandsOf(reader_, id));
     }
     ASSAY_ASSIGN_OR_RETURN(const std::vector<CellResult> cells,
                            reader_.ListCells(run_.id, after_, kCellsAPage));
@@ -178,7 +178,7 @@ class ResultStream final : public AnswerStream<v1::ResultPage> {
       const AttemptRow* attempt = result.attempt.has_value() ? &*result.attempt : nullptr;
       v1::Record* record = page.add_records();
       wire::ToProto(
-          JudgedRecord(run_, specs_[result.cell.spec_index], result.cell, attempt, readings_),
+          JudgedRecord(run_, specs_[result.cell.spec_index], result.cell, attempt, comparands_),
           record);
       bytes += record->ByteSizeLong();
       if (bytes > static_cast<size_t>(kMessageBudgetBytes)) {
@@ -197,7 +197,7 @@ class ResultStream final : public AnswerStream<v1::ResultPage> {
   // Of the work thread.
   RunRow run_;
   std::vector<Spec> specs_;
-  SentinelReadings readings_;
+  Comparands comparands_;
   uint64_t after_ = 0;
 };
 

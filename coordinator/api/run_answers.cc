@@ -1,5 +1,6 @@
 #include "coordinator/api/run_answers.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -49,7 +50,7 @@ void Fill(const HeldCell& held, v1::HeldCell* out) {
   out->set_label(Name(held.label));
 }
 
-void Fill(const AttemptRow& attempt, const SentinelReadings& readings, v1::AttemptDetail* out) {
+void Fill(const AttemptRow& attempt, const Comparands& comparands, v1::AttemptDetail* out) {
   out->set_attempt(attempt.id);
   out->set_number(attempt.number);
   out->set_node(Name(attempt.node));
@@ -61,7 +62,8 @@ void Fill(const AttemptRow& attempt, const SentinelReadings& readings, v1::Attem
   out->set_started_at_unix_ms(attempt.started_at_unix_ms);
   out->set_log_tail(wire::CleanTail(attempt.log_tail, wire::kMaxLogTailBytes));
   Record record = attempt.record;
-  readings.FillDrift(record);
+  comparands.readings.FillDrift(record);
+  comparands.peaks.Join(record);
   ApplyRules(record);
   wire::ToProto(record, out->mutable_record());
   out->set_cell_file(wire::CleanText(attempt.cell_file, wire::kMaxFieldTextBytes));
@@ -115,30 +117,37 @@ const RunOverview* FindResumable(const std::vector<RunOverview>& runs, const std
   return nullptr;
 }
 
-absl::StatusOr<SentinelReadings> ReadingsOf(ResultReader& reader, const std::string& run) {
+absl::StatusOr<Comparands> ComparandsOf(ResultReader& reader, const std::string& run) {
   constexpr uint32_t kCellsAtOnce = 500;
-  SentinelReadings readings;
+  Comparands comparands;
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<SpecResult> peaks, reader.ListPeaks());
+  for (const SpecResult& peak : peaks) {
+    const std::optional<AttemptRow>& attempt = peak.result.attempt;
+    comparands.peaks.Add(
+        CellRecord(RunRow{}, peak.spec, peak.result.cell, attempt ? &*attempt : nullptr));
+  }
   for (uint64_t after = 0;;) {
     ASSAY_ASSIGN_OR_RETURN(const std::vector<CellResult> cells,
                            reader.ListCells(run, after, kCellsAtOnce));
-    if (cells.empty()) return readings;
+    if (cells.empty()) return comparands;
     for (const CellResult& cell : cells) {
-      if (cell.attempt.has_value()) readings.Add(cell.attempt->record);
+      if (cell.attempt.has_value()) comparands.readings.Add(cell.attempt->record);
     }
     after = cells.back().cell.cell;
   }
 }
 
 Record JudgedRecord(const RunRow& run, const Spec& spec, const CellRow& cell,
-                    const AttemptRow* attempt, const SentinelReadings& readings) {
+                    const AttemptRow* attempt, const Comparands& comparands) {
   Record record = CellRecord(run, spec, cell, attempt);
-  readings.FillDrift(record);
+  comparands.readings.FillDrift(record);
+  comparands.peaks.Join(record);
   ApplyRules(record);
   return record;
 }
 
 void FillCell(const RunRow& run, const Spec& spec, const CellResult& result,
-              const std::vector<AttemptRow>& attempts, const SentinelReadings& readings,
+              const std::vector<AttemptRow>& attempts, const Comparands& comparands,
               v1::CellDetail* out) {
   out->set_run(run.id);
   out->set_cell(result.cell.cell);
@@ -146,9 +155,9 @@ void FillCell(const RunRow& run, const Spec& spec, const CellResult& result,
   out->set_target(Name(result.cell.target));
   out->set_repeat(result.cell.repeat);
   const AttemptRow* counted = result.attempt.has_value() ? &*result.attempt : nullptr;
-  wire::ToProto(JudgedRecord(run, spec, result.cell, counted, readings), out->mutable_record());
+  wire::ToProto(JudgedRecord(run, spec, result.cell, counted, comparands), out->mutable_record());
   for (const AttemptRow& attempt : attempts) {
-    Fill(attempt, readings, out->add_attempts());
+    Fill(attempt, comparands, out->add_attempts());
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "assay/v1/control_service.pb.h"
 #include "common/results/drift.h"
+#include "common/results/peaks.h"
 #include "coordinator/cell/rows.h"
 #include "coordinator/scheduler/coordinator_state.h"
 #include "coordinator/store/result_store.h"
@@ -21,15 +22,19 @@ void FillSummary(const RunOverview& overview, v1::RunSummary* out);
 const RunOverview* FindResumable(const std::vector<RunOverview>& runs, const std::string& digest,
                                  const Slice& slice);
 
-// Those of all counted attempts of a run: what a cell's drift is told from.
-absl::StatusOr<SentinelReadings> ReadingsOf(ResultReader& reader, const std::string& run);
+// What a run's records are held against when they are read.
+struct Comparands {
+  SentinelReadings readings;  // of the run's counted attempts: what a cell's drift is told from
+  Peaks peaks;                // of all runs in the store
+};
+absl::StatusOr<Comparands> ComparandsOf(ResultReader& reader, const std::string& run);
 
-// The record of a cell with drift, verdict and marks, which are computed on reading.
+// The record of a cell with drift, utilisation, verdict and marks, which are computed on reading.
 Record JudgedRecord(const RunRow& run, const Spec& spec, const CellRow& cell,
-                    const AttemptRow* attempt, const SentinelReadings& readings);
+                    const AttemptRow* attempt, const Comparands& comparands);
 
 void FillCell(const RunRow& run, const Spec& spec, const CellResult& result,
-              const std::vector<AttemptRow>& attempts, const SentinelReadings& readings,
+              const std::vector<AttemptRow>& attempts, const Comparands& comparands,
               v1::CellDetail* out);
 
 // One view as messages: cells that ended are spread over several where they are many, so that none

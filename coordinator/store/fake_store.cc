@@ -260,6 +260,20 @@ absl::StatusOr<std::vector<CellResult>> FakeStore::ListCells(const std::string& 
   return results;
 }
 
+absl::StatusOr<std::vector<SpecResult>> FakeStore::ListPeaks() {
+  MutexLock lock(mutex_);
+  std::vector<SpecResult> peaks;
+  for (const auto& [place, cell] : tables_.cells) {
+    const auto spec = tables_.specs.find({place.first, cell.spec_index});
+    SpecResult peak{spec == tables_.specs.end() ? Spec{} : spec->second, ResultOf(cell)};
+    const std::optional<AttemptRow>& attempt = peak.result.attempt;
+    if (attempt && attempt->runner == kPeaksRunner && attempt->outcome == Outcome::kOk) {
+      peaks.push_back(std::move(peak));
+    }
+  }
+  return peaks;
+}
+
 absl::StatusOr<CellResult> FakeStore::GetCell(const std::string& run, uint64_t cell) {
   MutexLock lock(mutex_);
   const auto found = tables_.cells.find({run, cell});

@@ -35,6 +35,7 @@ class FakeStore final : public ResultStore, public ResultReader {
   absl::StatusOr<CellResult> GetCell(const std::string& run, uint64_t cell) override;
   absl::StatusOr<std::vector<AttemptRow>> ListAttempts(const std::string& run,
                                                        uint64_t cell) override;
+  absl::StatusOr<std::vector<SpecResult>> ListPeaks() override;
 
  private:
   struct Tables {

@@ -53,6 +53,15 @@ struct CellResult {
   std::optional<AttemptRow> attempt;
 };
 
+// What the runner of peaks calls itself (runners/peaks); an index of the store is for it.
+inline constexpr char kPeaksRunner[] = "assay-peaks";
+
+// A cell with its spec, of whatever run.
+struct SpecResult {
+  Spec spec;
+  CellResult result;
+};
+
 // Thread rule: one thread at a time, which need not be the store's: a reader sees what was
 // committed before its call. Ids are full ones. NotFound names the run.
 class ResultReader {
@@ -77,6 +86,8 @@ class ResultReader {
   // All attempts of a cell in full, by number.
   virtual absl::StatusOr<std::vector<AttemptRow>> ListAttempts(const std::string& run,
                                                                uint64_t cell) = 0;
+  // The cells of all runs whose counted attempt is of the runner assay-peaks and ok.
+  virtual absl::StatusOr<std::vector<SpecResult>> ListPeaks() = 0;
 };
 
 }  // namespace assay

@@ -65,6 +65,8 @@ ALTER TABLE runs ADD COLUMN slice INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN slices INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN slice_id TEXT NOT NULL DEFAULT '';
 )sql",
+    // Every answer with results looks for the peaks of all runs, which are few.
+    "CREATE INDEX attempts_of_peaks ON attempts (run, cell) WHERE runner = 'assay-peaks';",
 };
 
 const char* ColumnType(FieldType type) {

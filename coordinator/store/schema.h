@@ -11,7 +11,7 @@ namespace assay {
 
 // Version of the tables, in the table `schema_version`. Columns of `results` follow
 // catalog/fields.yaml and need no version of their own: a new field becomes a column on opening.
-inline constexpr int kSchemaVersion = 6;
+inline constexpr int kSchemaVersion = 7;
 
 // Brings the file to `version`, in one transaction, and adds columns of fields that it lacks.
 // FailedPrecondition for a file of a newer version, or one that holds other tables.

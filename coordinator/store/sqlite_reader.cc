@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -200,6 +201,34 @@ absl::StatusOr<std::vector<AttemptRow>> SqliteReader::ListAttempts(const std::st
     attempts.push_back(std::move(attempt));
   }
   return attempts;
+}
+
+absl::StatusOr<std::vector<SpecResult>> SqliteReader::ListPeaks() {
+  // The runner as the index has it, so that SQLite takes it.
+  static const std::string sql = CellQuery(
+      "attempts.runner = 'assay-peaks' AND attempts.outcome = 'ok' AND "
+      "cells.run = attempts.run AND cells.cell = attempts.cell");
+  std::vector<SpecResult> peaks;
+  {
+    ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement, rows_.Cached(sql));
+    const StatementUse use_statement(statement);
+    while (true) {
+      ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
+      if (!row) break;
+      ASSAY_ASSIGN_OR_RETURN(CellResult result, ReadCellResult(*statement));
+      peaks.push_back({Spec{}, std::move(result)});
+    }
+  }
+  std::map<std::string, std::vector<Spec>> specs;  // by run
+  for (SpecResult& peak : peaks) {
+    const CellRow& cell = peak.result.cell;
+    if (!specs.contains(cell.run)) {
+      ASSAY_ASSIGN_OR_RETURN(specs[cell.run], ReadSpecs(rows_, cell.run));
+    }
+    const std::vector<Spec>& of_run = specs[cell.run];
+    if (cell.spec_index < of_run.size()) peak.spec = of_run[cell.spec_index];
+  }
+  return peaks;
 }
 
 absl::StatusOr<std::vector<Spec>> ReadSpecs(SqliteRows& rows, const std::string& run) {

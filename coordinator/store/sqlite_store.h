@@ -53,6 +53,7 @@ class SqliteReader final : public ResultReader {
   absl::StatusOr<CellResult> GetCell(const std::string& run, uint64_t cell) override;
   absl::StatusOr<std::vector<AttemptRow>> ListAttempts(const std::string& run,
                                                        uint64_t cell) override;
+  absl::StatusOr<std::vector<SpecResult>> ListPeaks() override;
 
  private:
   absl::StatusOr<std::vector<uint32_t>> SlicesOf(const RunRow& run);

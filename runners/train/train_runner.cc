@@ -21,6 +21,7 @@
 #include "runners/train/lanes/lane.h"
 #include "runners/train/latency.h"
 #include "runners/train/loaded_library.h"
+#include "runners/train/op_counter.h"
 #include "runners/train/refusal.h"
 #include "runners/train/trainer.h"
 
@@ -96,6 +97,25 @@ void AddLatency(const Latency& latency, json& fields) {
   fields["latency_p50_ms"] = Milliseconds(latency.p50_seconds);
   fields["latency_p95_ms"] = Milliseconds(latency.p95_seconds);
   fields["latency_p99_ms"] = Milliseconds(latency.p99_seconds);
+}
+
+void AddWork(const OpCounts& counts, int64_t batch, json& fields) {
+  fields["flops_per_sample"] = static_cast<double>(counts.flops) / static_cast<double>(batch);
+  fields["operator_bytes_per_sample"] =
+      static_cast<double>(counts.bytes) / static_cast<double>(batch);
+}
+
+// What passes between memory and processor in every step whatever is fused or computed again:
+// weights and momenta read and written (in inference the weights read), images read; less what a
+// cache can hold from one step to the next.
+void AddLeastBytes(Model& model, const Device& device, int64_t images, ImageSize image, bool train,
+                   json& fields) {
+  const std::optional<int64_t> cache = device.CacheBytes();
+  if (!cache) return;
+  constexpr int64_t kFloatBytes = sizeof(float);
+  const int64_t weights = model.ParameterCount() * kFloatBytes;
+  const int64_t input = images * 3 * image.height * image.width * kFloatBytes;
+  fields["least_bytes_per_step"] = std::max<int64_t>(0, (train ? 4 : 1) * weights + input - *cache);
 }
 
 // Reads the losses, now that the window is over.
@@ -248,6 +268,7 @@ RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& devi
                                                            .classes = model->classes(),
                                                            .layout = placement.layout});
   fields["data_batches"] = data->batches();
+  AddLeastBytes(*model, device, spec.batch, *ParseImage(spec.image, entry), train, fields);
   Trainer trainer(*model, precision, spec.accumulate);
   device.Synchronize();
   fields["device_setup_seconds"] =
@@ -257,7 +278,9 @@ RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& devi
 
   const std::unique_ptr<Lane> lane = MakeLane(spec.lane, device, trainer, *data);
   if (cell.trial_steps > 0) return RunTrial(cell, device, *lane, records, fields);
-  const Measurement measured = Measure(device, *lane, spec.stop, spec.batch, records);
+  CountedLane counted(*lane);
+  const Measurement measured = Measure(device, counted, spec.stop, spec.batch, records);
+  AddWork(counted.counts(), spec.batch, fields);
   AddMeasurement(measured, spec.batch, fields);
   const bool finite = AddLosses(measured, fields);
   if (const LossScaler* scaler = trainer.scaler()) {

@@ -159,6 +159,12 @@ class CudaDevice final : public Device {
 
   std::optional<int64_t> ContextUsedBytes() const override { return context_used_bytes_; }
 
+  std::optional<int64_t> CacheBytes() const override {
+    int bytes = 0;
+    C10_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device_.index()));
+    return bytes;
+  }
+
   MemoryPeaks Peaks() const override {
     const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device_.index());
     constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);

@@ -26,6 +26,7 @@ class CpuDevice final : public Device {
     return {int64_t{usage.ru_maxrss} * 1024, HostMemoryBytes()};
   }
   std::optional<int64_t> ContextUsedBytes() const override { return std::nullopt; }
+  std::optional<int64_t> CacheBytes() const override { return std::nullopt; }
   StackVersions Versions() const override { return {}; }
   int ComputeCapability() const override { return 0; }
   bool SawOutOfMemory() const override { return false; }

@@ -79,6 +79,8 @@ class Device {
   virtual DeviceMemory Memory() const = 0;
   // Used on the device, by anyone, when the context was there and no tensor yet; nullopt on a CPU.
   virtual std::optional<int64_t> ContextUsedBytes() const = 0;
+  // Of its last cache, which what a step left there need not leave; nullopt where nobody asks.
+  virtual std::optional<int64_t> CacheBytes() const = 0;
   virtual StackVersions Versions() const = 0;
   // Compute capability as major * 10 + minor; 0 on a CPU.
   virtual int ComputeCapability() const = 0;

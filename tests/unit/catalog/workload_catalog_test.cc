@@ -26,6 +26,9 @@ TEST(WorkloadCatalog, ListsTheSevenModelsAndTheCeilings) {
   }
   EXPECT_EQ(BuiltinWorkloads().workloads().size(), 13u);
   EXPECT_EQ(BuiltinWorkloads().Find("resnet50")->parameters, 25557032);
+  // What the runner counts: tests/unit/runners/train/op_counter_test.cc.
+  EXPECT_EQ(BuiltinWorkloads().Find("resnet50")->infer_flops_per_sample, 8178368512);
+  EXPECT_EQ(BuiltinWorkloads().Find("resnet50")->train_flops_per_sample, 24299077632);
   EXPECT_EQ(BuiltinWorkloads().Find("ResNet50"), nullptr);
 }
 

@@ -327,26 +327,26 @@ TEST(Rules, AboveTheMeasuredPeaksByFivePercentIsInvalid) {
   // 640 samples a second.
   const auto peaks = [](double flops, double bytes) {
     return std::vector<Change>{{Field::kPrecision, std::string("amp-fp16")},
-                               {Field::kModelFlopsPerSample, 1e9},
+                               {Field::kFlopsPerSample, 1e9},
                                {Field::kPeakFlopsPerSecond, flops * 1e9},
-                               {Field::kModelBytesPerSample, 1e8},
+                               {Field::kLeastBytesPerStep, int64_t{6400000000}},
                                {Field::kPeakCopyBytesPerSecond, bytes * 1e8}};
   };
   EXPECT_THAT(FaultsOf(peaks(609, 9000)), ElementsAre(HasSubstr("measured peaks leave 609")));
   EXPECT_THAT(FaultsOf(peaks(9000, 609)), ElementsAre(HasSubstr("measured peaks leave 609")));
   EXPECT_THAT(FaultsOf(peaks(610, 9000)), IsEmpty());
   EXPECT_THAT(FaultsOf(peaks(9000, 610)), IsEmpty());
-  EXPECT_THAT(FaultsOf({{Field::kModelFlopsPerSample, 1e9}}), IsEmpty());
+  EXPECT_THAT(FaultsOf({{Field::kFlopsPerSample, 1e9}}), IsEmpty());
   EXPECT_THAT(FaultsOf({{Field::kPeakFlopsPerSecond, 1e9}}), IsEmpty());
 }
 
 TEST(Rules, PeaksAreOfEachGpu) {
-  EXPECT_DOUBLE_EQ(*PeakThroughput(Sound({{Field::kModelFlopsPerSample, 1e9},
+  EXPECT_DOUBLE_EQ(*PeakThroughput(Sound({{Field::kFlopsPerSample, 1e9},
                                           {Field::kPeakFlopsPerSecond, 5e11},
                                           {Field::kColocate, std::string("all")},
                                           {Field::kGpuUuids, std::string("GPU-1;GPU-2;GPU-3")}})),
                    1500);
-  EXPECT_DOUBLE_EQ(*PeakThroughput(Sound({{Field::kModelFlopsPerSample, 1e9},
+  EXPECT_DOUBLE_EQ(*PeakThroughput(Sound({{Field::kFlopsPerSample, 1e9},
                                           {Field::kPeakFlopsPerSecond, 5e11},
                                           {Field::kWorldSize, int64_t{4}}})),
                    2000);
@@ -356,7 +356,7 @@ TEST(Rules, PeaksAreOfEachGpu) {
 TEST(Rules, Fp32MayNeedFewerOperationsThanADirectConvolution) {
   const auto of = [](double peak) {
     return std::vector<Change>{{Field::kPrecision, std::string("fp32")},
-                               {Field::kModelFlopsPerSample, 1e9},
+                               {Field::kFlopsPerSample, 1e9},
                                {Field::kPeakFlopsPerSecond, peak * 1e9}};
   };
   EXPECT_THAT(FaultsOf(of(153)), IsEmpty());

@@ -129,6 +129,28 @@ TEST_P(StoreConformanceTest, CellsAndAttemptsComeBackWhole) {
   EXPECT_EQ(AttemptJson((*attempts)[0]), AttemptJson(batch.attempts[0]));
 }
 
+TEST_P(StoreConformanceTest, PeaksOfAllRunsAreListedAndNothingElse) {
+  Batch peaks = MakeBatch(kRunA);
+  peaks.attempts[0].runner = "assay-peaks";
+  peaks.attempts[0].outcome = Outcome::kOk;
+  Commit(peaks);
+  Batch failed = MakeBatch(kRunB);
+  failed.attempts[0].runner = "assay-peaks";
+  failed.attempts[0].outcome = Outcome::kFail;
+  Commit(failed);
+  const auto listed = reader().ListPeaks();
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  ASSERT_THAT(*listed, SizeIs(1));
+  EXPECT_EQ(SpecJson(listed->front().spec), SpecJson(MakeSpec(peaks.cells[0].spec_index)));
+  EXPECT_EQ(CellJson(listed->front().result.cell), CellJson(peaks.cells[0]));
+  EXPECT_EQ(listed->front().result.attempt->record, peaks.attempts[0].record);
+}
+
+TEST_P(StoreConformanceTest, ATrainingIsNoPeak) {
+  Commit(MakeBatch(kRunA));
+  EXPECT_THAT(*reader().ListPeaks(), IsEmpty());
+}
+
 TEST_P(StoreConformanceTest, EveryStoredFieldOfARecordSurvives) {
   Batch batch = MakeBatch(kRunA);
   Record record;

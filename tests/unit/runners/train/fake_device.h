@@ -22,6 +22,7 @@ class QueueingDevice : public Device {
   explicit QueueingDevice(double step_seconds) : step_seconds_(step_seconds) {}
   c10::Device torch() const override { return c10::kCPU; }
   int64_t MemoryBytes() const override { return int64_t{1} << 30; }
+  std::optional<int64_t> CacheBytes() const override { return std::nullopt; }
   MemoryPeaks Peaks() const override { return {}; }
   DeviceMemory Memory() const override { return {0, MemoryBytes()}; }
   std::optional<int64_t> ContextUsedBytes() const override { return std::nullopt; }
