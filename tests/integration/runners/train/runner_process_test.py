@@ -135,6 +135,33 @@ class RunnerProcess(unittest.TestCase):
         self.assertEqual(result(done)["outcome"], "mem_limit")
         self.assertIn("warmup", [r.get("phase") for r in records(done.stdout)])
 
+    def test_largest_batch_is_what_trains_beside_one_that_does_not(self):
+        """batch: max under a limit on memory, and both sides of it by themselves."""
+        # A trial has a lifeline, whose thread has a stack: megabytes, that is, samples.
+        listening, feeding = os.pipe()
+        self.addCleanup(lambda: (os.close(listening), os.close(feeding)))
+
+        def outcome(batch, limit):
+            return result(under(limit, cell(batch=batch)))["outcome"]
+
+        def under(limit, content):
+            return subprocess.run(
+                [PROGRAM, "--cell", "-", "--lifeline", f"fd:{listening},600"], text=True,
+                input=json.dumps(content), capture_output=True, timeout=240, env=ENVIRONMENT,
+                pass_fds=(listening,),
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)))
+
+        limit = 384 << 20  # of LibTorch itself, which differs between versions
+        while outcome(2, limit) != "ok":
+            limit += 32 << 20
+            self.assertLess(limit, 4 << 30)
+        fields = result(under(limit, cell(batch=0)))["fields"]
+        self.assertIs(fields["largest_batch_proven"], True, fields)
+        self.assertGreaterEqual(fields["largest_batch"], 2)
+        self.assertEqual(fields["samples"], fields["steps"] * fields["largest_batch"])
+        self.assertEqual(outcome(fields["largest_batch"], limit), "ok")
+        self.assertEqual(outcome(fields["largest_batch_limit"], limit), "mem_limit")
+
     def start(self, content):
         child = subprocess.Popen([PROGRAM, "--cell", "-"], stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
