@@ -306,11 +306,19 @@ class GrpcControl final : public Control {
   absl::StatusOr<std::vector<AgentSummary>> ListAgents(const std::string& node) override {
     v1::ListAgentsRequest request;
     request.set_node(node);
-    v1::ListAgentsReply reply;
-    ASSAY_RETURN_IF_ERROR(Call(&v1::Control::Stub::ListAgents, request, &reply, kCallLimit));
     std::vector<AgentSummary> agents;
-    for (const auto& agent : reply.agents()) agents.push_back(FromProto(agent));
-    return agents;
+    while (true) {
+      v1::ListAgentsReply page;
+      ASSAY_RETURN_IF_ERROR(Call(&v1::Control::Stub::ListAgents, request, &page, kCallLimit));
+      for (const auto& agent : page.agents()) agents.push_back(FromProto(agent));
+      if (!page.more()) return agents;
+      const std::string last =
+          page.agents_size() > 0 ? page.agents().rbegin()->inventory().node() : "";
+      if (last <= request.after()) {
+        return absl::InternalError("the coordinator sent a list of agents that does not end");
+      }
+      request.set_after(last);
+    }
   }
 
   absl::StatusOr<DrainResult> Drain(const std::string& node, bool on) override {

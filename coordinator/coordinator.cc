@@ -97,9 +97,9 @@ Coordinator::Coordinator(Parts parts, Address address)
           [this](Event event, std::function<void()> after) {
             loop_.Post(std::move(event), std::move(after));
           },
-          PeerReader(parts_.transport.UsesTls(address_))),
+          PeerReader(parts_.transport.UsesTls(address_), parts_.clock)),
       control_({loop_, work_, *parts_.reader, parts_.clock, parts_.state_dir,
-                PeerReader(parts_.transport.UsesTls(address_)),
+                PeerReader(parts_.transport.UsesTls(address_), parts_.clock),
                 parts_.transport.IsOpen(address_)}) {}
 
 absl::Status Coordinator::Begin() {

@@ -7,10 +7,14 @@
 
 #include <memory>
 #include <string>
+#include <variant>
 
 #include "agent/session/messages.h"
 
 namespace assay {
+
+using CoordinatorMessage = std::variant<Welcome, Refuse, HeartbeatAck, PrepareOrder, StartOrder,
+                                        AbortOrder, ReportAck, Drain, DoctorQuestion>;
 
 class FleetStreamObserver {
  public:

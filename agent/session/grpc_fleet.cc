@@ -41,6 +41,7 @@ void Fill(const Hello& hello, v1::AgentMessage* out) {
   to->set_draining(hello.draining);
   to->set_former_gangs_ended(hello.former_gangs_ended);
   to->set_answers_doctor(hello.answers_doctor);
+  to->set_ordinal(hello.ordinal);
 }
 
 void Fill(const Heartbeat& heartbeat, v1::AgentMessage* out) {
@@ -48,6 +49,7 @@ void Fill(const Heartbeat& heartbeat, v1::AgentMessage* out) {
   to->set_number(heartbeat.number);
   for (const std::string& attempt : heartbeat.held_attempts) to->add_held_attempts(attempt);
   to->set_draining(heartbeat.draining);
+  to->set_wall_unix_ms(heartbeat.sent_at.time_since_epoch().count());
 }
 
 void Fill(const GangReady& ready, v1::AgentMessage* out) {
@@ -210,10 +212,14 @@ class Explainer {
   }
 
   void Connected() { outage_ = false; }
+  // Once, after the coordinator said that the certificate of this connection has ended: its file
+  // may have been renewed long ago, and only another connection shows the new one.
+  bool TakeWantsNewConnection() { return wants_new_connection_.exchange(false); }
   // Any of gRPC's threads; one stream at a time. Calls `tell` once, here or on its own thread.
   void Explain(const grpc::Status& status, std::function<void(const std::string&)> tell) {
     const std::string why =
         status.ok() ? "the coordinator closed the stream" : Message(FromGrpcStatus(status));
+    if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) wants_new_connection_ = true;
     const bool unreachable = status.error_code() == grpc::StatusCode::UNAVAILABLE;
     if (!unreachable || address_.kind != Address::Kind::kTcp) return tell(why);
     const bool known = outage_.exchange(true);
@@ -235,6 +241,7 @@ class Explainer {
   const Address address_;
   const Transport transport_;
   std::atomic<bool> outage_{false};
+  std::atomic<bool> wants_new_connection_{false};
   BootTime looked_at_;
   std::string said_;  // of the thread
   std::thread thread_;
@@ -376,11 +383,21 @@ class GrpcStream final : public FleetStream {
 
 class GrpcFleet final : public FleetDialer {
  public:
-  GrpcFleet(EventLoop& loop, std::shared_ptr<grpc::Channel> channel,
+  using NewChannel = std::function<absl::StatusOr<std::shared_ptr<grpc::Channel>>()>;
+  GrpcFleet(EventLoop& loop, std::shared_ptr<grpc::Channel> channel, NewChannel new_channel,
             std::shared_ptr<Explainer> explainer)
-      : loop_(loop), explainer_(std::move(explainer)), stub_(v1::Fleet::NewStub(channel)) {}
+      : loop_(loop),
+        new_channel_(std::move(new_channel)),
+        explainer_(std::move(explainer)),
+        stub_(v1::Fleet::NewStub(channel)) {}
 
   std::unique_ptr<FleetStream> Dial(FleetStreamObserver& observer) override {
+    if (explainer_->TakeWantsNewConnection()) {
+      if (auto channel = new_channel_(); channel.ok()) {
+        // Kept, since a reactor of it may be ending yet; once for each end of a certificate.
+        former_.push_back(std::exchange(stub_, v1::Fleet::NewStub(*channel)));
+      }
+    }
     return std::make_unique<GrpcStream>(*stub_, loop_, observer, explainer_, live_);
   }
 
@@ -390,9 +407,11 @@ class GrpcFleet final : public FleetDialer {
 
  private:
   EventLoop& loop_;
+  const NewChannel new_channel_;
   std::shared_ptr<Explainer> explainer_;
   std::shared_ptr<LiveCount> live_ = std::make_shared<LiveCount>();
   std::unique_ptr<v1::Fleet::Stub> stub_;
+  std::vector<std::unique_ptr<v1::Fleet::Stub>> former_;
 };
 
 }  // namespace
@@ -424,10 +443,12 @@ std::string EncodeReport(const AttemptReport& report) {
 
 absl::StatusOr<std::unique_ptr<FleetDialer>> MakeGrpcFleet(EventLoop& loop, const Address& address,
                                                            const Transport& transport) {
-  ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
-                         MakeChannel(address, ChannelUse::kAgent, transport));
+  const auto connect = [address, transport] {
+    return MakeChannel(address, ChannelUse::kAgent, transport);
+  };
+  ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, connect());
   return std::unique_ptr<FleetDialer>(std::make_unique<GrpcFleet>(
-      loop, std::move(channel), std::make_shared<Explainer>(address, transport)));
+      loop, std::move(channel), connect, std::make_shared<Explainer>(address, transport)));
 }
 
 }  // namespace assay

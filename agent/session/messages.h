@@ -22,12 +22,14 @@ struct Hello {
   bool draining = false;
   bool former_gangs_ended = false;
   bool answers_doctor = true;
+  uint64_t ordinal = 0;  // of the Hellos of this instance, from 1
 };
 
 struct Heartbeat {
   uint64_t number = 0;
   std::vector<std::string> held_attempts;
   bool draining = false;
+  WallTime sent_at{};
 };
 
 // A report as it lies in the spool: bytes of the wire's own form.
@@ -80,9 +82,6 @@ struct Drain {
 struct DoctorQuestion {
   uint64_t number = 0;
 };
-
-using CoordinatorMessage = std::variant<Welcome, Refuse, HeartbeatAck, PrepareOrder, StartOrder,
-                                        AbortOrder, ReportAck, Drain, DoctorQuestion>;
 
 }  // namespace assay
 

@@ -208,11 +208,11 @@ void NodeAgent::Apply(const session_action::Close&) {
 void NodeAgent::Apply(const session_action::SendHello&) {
   Queue(Hello{static_cast<uint32_t>(kFleetProtocol), options_.instance, inventory_,
               host_.HeldAttempts(), spool_->Attempts(), host_.draining(),
-              host_.former_gangs_ended(), true});
+              host_.former_gangs_ended(), true, ++hellos_});
 }
 
 void NodeAgent::Apply(const session_action::SendHeartbeat& action) {
-  Queue(Heartbeat{action.number, host_.HeldAttempts(), host_.draining()});
+  Queue(Heartbeat{action.number, host_.HeldAttempts(), host_.draining(), clock_.WallNow()});
 }
 
 void NodeAgent::Apply(const session_action::Welcomed& action) {

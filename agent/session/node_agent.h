@@ -113,6 +113,7 @@ class NodeAgent final : private GangOutbox, private FleetStreamObserver {
   int exit_code_ = 0;
   std::string exit_message_;  // why, where the coordinator refused for good
   bool said_unreachable_ = false;
+  uint64_t hellos_ = 0;
   EventLoop::TimerId leave_timer_{};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

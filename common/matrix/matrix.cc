@@ -39,6 +39,9 @@ void ReadHead(const YamlNode& root, Diagnostics* diagnostics, Matrix* matrix) {
   if (const YamlEntry* entry = root.Find("select")) {
     ReadSelect(*entry->value, "select", diagnostics, &matrix->select, &matrix->warnings);
   }
+  if (const YamlEntry* entry = root.Find("run_limit")) {
+    ReadRunLimit(*entry->value, "run_limit", diagnostics, &matrix->select);
+  }
   if (const YamlEntry* entry = root.Find("repeat")) {
     matrix->repeat =
         ReadInteger(*entry->value, "repeat", 1, kMaxRepeat, matrix->repeat, diagnostics);

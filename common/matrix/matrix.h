@@ -33,7 +33,8 @@ struct Selection {
   std::vector<std::string> cards;  // by the catalogue's names; empty with all_cards
   Placement placement = Placement::kPerCard;
   double wait_seconds = 60;
-  bool include_late = false;  // `late: include`: targets that appear after `wait` get cells too
+  bool include_late = false;     // `late: include`: targets that appear after `wait` get cells too
+  double run_limit_seconds = 0;  // `run_limit`; 0: none
 
   // `card` is a name as IdentifyDevice gives it.
   bool Selects(std::string_view card) const;

@@ -108,13 +108,17 @@ Json NumbersOf(std::span<const NumberInfo> table) {
 
 Json ShortText() { return {{"type", "string"}, {"minLength", 1}, {"maxLength", kMaxTextBytes}}; }
 
+Json Duration() {
+  return {{"type", "string"}, {"pattern", "^(0|[1-9][0-9]*)([.][0-9]+)?(ms|s|m|h)$"}};
+}
+
 Json Select() {
   const Json schemas = {
       {"cards",
        {{"anyOf",
          {{{"const", "all"}}, {{"type", "array"}, {"minItems", 1}, {"items", ShortText()}}}}}},
       {"placement", Words(PlacementWords())},
-      {"wait", {{"type", "string"}, {"pattern", "^(0|[1-9][0-9]*)([.][0-9]+)?(ms|s|m|h)$"}}},
+      {"wait", Duration()},
       {"late", Words(LateWords())}};
   Json properties;
   for (const KeyInfo& key : SelectKeys()) {
@@ -160,6 +164,7 @@ Json KeySchema(std::string_view key, const Json& block) {
     repeat["default"] = Matrix{}.repeat;
     return repeat;
   }
+  if (key == "run_limit") return Duration();
   if (key == "seed") return {{"type", "integer"}, {"minimum", 0}};
   if (key == "matrices") {
     return {{"type", "object"}, {"minProperties", 1}, {"additionalProperties", block}};

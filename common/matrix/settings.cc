@@ -14,7 +14,7 @@ namespace assay {
 namespace {
 
 // Keys of a block come first, in one table, so that file and block cannot differ in them.
-constexpr std::array<KeyInfo, 16> kKeys = {{
+constexpr std::array<KeyInfo, 17> kKeys = {{
     {"defaults", "Values of axes that `axes` and `zip` leave out."},
     {"exclude", "Points of the grid to leave out: a point that meets all conditions of an entry."},
     {"stop", "When a cell has been measured long enough."},
@@ -31,6 +31,7 @@ constexpr std::array<KeyInfo, 16> kKeys = {{
     {"repeat", "Fresh processes for each cell (default 3)."},
     {"seed", "Seed of the order of the cells; default: drawn and recorded."},
     {"matrices", "Several named blocks, each with axes of its own."},
+    {"run_limit", "How long the run may take from its first cell on; what is not done then ends."},
 }};
 constexpr size_t kSharedKeys = 7;
 constexpr size_t kBlockKeys = 10;
@@ -87,6 +88,23 @@ void ReadNumbers(const YamlNode& node, const std::string& path, std::span<const 
       *values[i] = *value;
     }
   }
+}
+
+struct DurationBounds {
+  double least, most;  // seconds
+  std::string_view text;
+};
+
+void ReadDuration(const YamlNode& node, const std::string& path, const DurationBounds& bounds,
+                  Diagnostics* diagnostics, double* out) {
+  const auto seconds = DurationOf(node);
+  if (!seconds.ok()) return diagnostics->Add(node.at, path, Message(seconds.status()));
+  if (*seconds >= bounds.least && *seconds <= bounds.most) {
+    *out = *seconds;
+    return;
+  }
+  diagnostics->Add(node.at, path,
+                   fmt::format("{} is outside {}", Printable(node.text, 40), bounds.text));
 }
 
 // Index of the word, or none where it is not one of `words`, which is noted.
@@ -207,16 +225,14 @@ void ReadSelect(const YamlNode& node, const std::string& path, Diagnostics* diag
     if (word) out->include_late = *word == 0;
   }
   if (const YamlEntry* entry = node.Find("wait")) {
-    const auto seconds = DurationOf(*entry->value);
-    if (!seconds.ok()) {
-      diagnostics->Add(entry->value->at, JoinPath(path, "wait"), Message(seconds.status()));
-    } else if (*seconds < 0 || *seconds > kMostWaitSeconds) {
-      diagnostics->Add(entry->value->at, JoinPath(path, "wait"),
-                       fmt::format("{} is outside 0s to 168h", Printable(entry->value->text, 40)));
-    } else {
-      out->wait_seconds = *seconds;
-    }
+    const DurationBounds bounds{0, kMostWaitSeconds, "0s to 168h"};
+    ReadDuration(*entry->value, JoinPath(path, "wait"), bounds, diagnostics, &out->wait_seconds);
   }
+}
+
+void ReadRunLimit(const YamlNode& node, const std::string& path, Diagnostics* diagnostics,
+                  Selection* out) {
+  ReadDuration(node, path, {1, 30 * kDay, "1s to 720h"}, diagnostics, &out->run_limit_seconds);
 }
 
 std::string ReadShortText(const YamlNode& node, const std::string& path, Diagnostics* diagnostics) {

@@ -53,6 +53,9 @@ void ReadLimits(const YamlNode& node, const std::string& path, Diagnostics* diag
 void ReadSelect(const YamlNode& node, const std::string& path, Diagnostics* diagnostics,
                 Selection* out, std::vector<std::string>* warnings);
 
+void ReadRunLimit(const YamlNode& node, const std::string& path, Diagnostics* diagnostics,
+                  Selection* out);
+
 // Text of 1 to kMaxTextBytes bytes, else noted and empty.
 std::string ReadShortText(const YamlNode& node, const std::string& path, Diagnostics* diagnostics);
 

@@ -38,8 +38,9 @@ int RetriesAllowed(Outcome outcome, std::string_view reason) {
     case Outcome::kLost:
       return 2;
     case Outcome::kHung:
-    case Outcome::kTimeout:
       return 1;
+    case Outcome::kTimeout:
+      return reason == reason::kRunLimit ? 0 : 1;
     case Outcome::kFail:
       return reason == reason::kStartFailed || reason == reason::kJoinTimeout ||
                      reason == reason::kGpuGone

@@ -14,7 +14,8 @@ std::string_view OutcomeName(Outcome outcome);
 std::optional<Outcome> OutcomeFromName(std::string_view name);
 
 // How often a cell with this outcome is tried again: lost twice, hung and timeout once (elsewhere
-// where there is an elsewhere), fail once and only for infrastructure reasons.
+// where there is an elsewhere; not past the run's limit), fail once and only for infrastructure
+// reasons.
 int RetriesAllowed(Outcome outcome, std::string_view reason);
 
 // Exit code that a run with this outcome in it gets: 0, 1 or 130 (docs/architecture.md).
@@ -37,6 +38,7 @@ inline constexpr std::string_view kJoinTimeout = "join_timeout";  // infrastruct
 inline constexpr std::string_view kGpuGone = "gpu_gone";          // infrastructure
 inline constexpr std::string_view kRunnerError = "runner_error";  // what() of the runner
 inline constexpr std::string_view kCellLimit = "cell_limit";
+inline constexpr std::string_view kRunLimit = "run_limit";
 inline constexpr std::string_view kNoProgress = "no_progress";
 inline constexpr std::string_view kAgentLost = "agent_lost";
 inline constexpr std::string_view kUserCancelled = "user_cancelled";

@@ -17,6 +17,10 @@ absl::Status Access::Refuse(std::string sentence) const {
 }
 
 absl::Status Access::Check(Role needed) const {
+  if (!good_.ok()) {
+    spdlog::warn("refused at {}: {}", peer_.address, Message(good_));
+    return good_;
+  }
   const Identity& who = peer_.identity;
   if (who.May(needed)) return absl::OkStatus();
   if (who.kind == Identity::Kind::kUser) {

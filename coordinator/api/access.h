@@ -17,9 +17,11 @@ namespace assay {
 class Access {
  public:
   // `action` is a verb for sentences and the log: "cancel".
-  Access(Peer peer, const char* action) : peer_(std::move(peer)), action_(action) {}
+  Access(const PeerReader& peers, const grpc::CallbackServerContext& context, const char* action)
+      : peer_(peers.Of(context)), good_(peers.CheckGood(peer_)), action_(action) {}
 
-  // PermissionDenied, logged, with one sentence that names who, what and the role that is needed.
+  // PermissionDenied, logged, with one sentence that names who, what and the role that is needed;
+  // Unauthenticated where the certificate of the connection has ended since.
   absl::Status Check(Role needed) const;
   // The same for a call with one answer, which it ends when it returns false.
   bool Allow(Role needed, grpc::ServerUnaryReactor* call) const;
@@ -39,6 +41,7 @@ class Access {
   absl::Status Refuse(std::string sentence) const;
 
   Peer peer_;
+  absl::Status good_;
   const char* action_;
 };
 

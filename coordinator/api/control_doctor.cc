@@ -14,7 +14,7 @@ grpc::ServerUnaryReactor* ControlService::Doctor(grpc::CallbackServerContext* co
                                                  const v1::DoctorRequest* request,
                                                  v1::DoctorReply* response) {
   auto* call = new UnaryCall(*this);
-  if (!Access(parts_.peers.Of(*context), "doctor").Allow(Role::kView, call)) return call;
+  if (!Access(parts_.peers, *context, "doctor").Allow(Role::kView, call)) return call;
   parts_.loop.Call(
       [node = wire::CleanText(request->node(), wire::kMaxNameBytes)](ReplyToken token) -> Event {
         return event::AskDoctor{token, node};

@@ -115,7 +115,7 @@ void PostSubmit(StateLoop& loop, grpc::ServerUnaryReactor* call, const Access& a
 grpc::ServerUnaryReactor* ControlService::GetInfo(grpc::CallbackServerContext* context,
                                                   const v1::GetInfoRequest*, v1::Info* info) {
   auto* call = new UnaryCall(*this);
-  if (!Access(parts_.peers.Of(*context), "info").Allow(Role::kView, call)) return call;
+  if (!Access(parts_.peers, *context, "info").Allow(Role::kView, call)) return call;
   info->set_version(kVersion);
   info->set_fleet_protocol(kFleetProtocol);
   info->set_result_schema(kResultSchema);
@@ -131,7 +131,7 @@ grpc::ServerUnaryReactor* ControlService::Submit(grpc::CallbackServerContext* co
                                                  const v1::SubmitRequest* request,
                                                  v1::SubmitReply* response) {
   auto* call = new UnaryCall(*this);
-  const Access access(parts_.peers.Of(*context), "submit");
+  const Access access(parts_.peers, *context, "submit");
   if (!access.Allow(Role::kSubmit, call)) return call;
   parts_.work.Post([this, call, request, response, access] {
     absl::StatusOr<event::SubmitRun> parsed = ParseSubmit(*request);
@@ -153,7 +153,7 @@ grpc::ServerUnaryReactor* ControlService::ListRuns(grpc::CallbackServerContext* 
                                                    const v1::ListRunsRequest*,
                                                    v1::ListRunsReply* response) {
   auto* call = new UnaryCall(*this);
-  if (!Access(parts_.peers.Of(*context), "list runs").Allow(Role::kView, call)) return call;
+  if (!Access(parts_.peers, *context, "list runs").Allow(Role::kView, call)) return call;
   parts_.work.Post([this, call, response] {
     const absl::StatusOr<std::vector<RunOverview>> runs = parts_.reader.ListRuns();
     if (!runs.ok()) return call->Finish(ToGrpcStatus(runs.status()));
@@ -171,7 +171,7 @@ grpc::ServerUnaryReactor* ControlService::GetCell(grpc::CallbackServerContext* c
                                                   const v1::GetCellRequest* request,
                                                   v1::CellDetail* response) {
   auto* call = new UnaryCall(*this);
-  if (!Access(parts_.peers.Of(*context), "show a cell").Allow(Role::kView, call)) return call;
+  if (!Access(parts_.peers, *context, "show a cell").Allow(Role::kView, call)) return call;
   const auto fill = [this, request, response]() -> absl::Status {
     ASSAY_ASSIGN_OR_RETURN(const std::string id, parts_.reader.ResolveRun(request->run()));
     ASSAY_ASSIGN_OR_RETURN(const RunRow run, parts_.reader.GetRun(id));
@@ -194,7 +194,7 @@ grpc::ServerUnaryReactor* ControlService::Cancel(grpc::CallbackServerContext* co
                                                  const v1::CancelRequest* request,
                                                  v1::CancelReply* response) {
   auto* call = new UnaryCall(*this);
-  const Access access(parts_.peers.Of(*context), "cancel");
+  const Access access(parts_.peers, *context, "cancel");
   if (!access.Allow(Role::kSubmit, call)) return call;
   parts_.work.Post([this, call, request, response, access] {
     const absl::StatusOr<std::string> run = parts_.reader.ResolveRun(request->run());
@@ -224,7 +224,7 @@ grpc::ServerUnaryReactor* ControlService::Rerun(grpc::CallbackServerContext* con
                                                 const v1::RerunRequest* request,
                                                 v1::SubmitReply* response) {
   auto* call = new UnaryCall(*this);
-  const Access access(parts_.peers.Of(*context), "rerun");
+  const Access access(parts_.peers, *context, "rerun");
   if (!access.Allow(Role::kSubmit, call)) return call;
   const auto load = [this, request, access]() -> absl::StatusOr<Event> {
     ASSAY_RETURN_IF_ERROR(CheckArgument(request->request_id(), "request_id"));
@@ -243,18 +243,9 @@ grpc::ServerUnaryReactor* ControlService::ListAgents(grpc::CallbackServerContext
                                                      const v1::ListAgentsRequest* request,
                                                      v1::ListAgentsReply* response) {
   auto* call = new UnaryCall(*this);
-  if (!Access(parts_.peers.Of(*context), "list agents").Allow(Role::kView, call)) return call;
+  if (!Access(parts_.peers, *context, "list agents").Allow(Role::kView, call)) return call;
   const bool taken = parts_.loop.Ask([call, request, response](const CoordinatorState& state) {
-    // Counted along: the size of the whole reply anew for each agent kept the state thread busy for
-    // seconds where there are thousands.
-    size_t bytes = 0;
-    for (const AgentView& agent : state.Agents()) {
-      if (!request->node().empty() && request->node() != agent.inventory.node) continue;
-      v1::AgentSummary* summary = response->add_agents();
-      FillAgent(agent, summary);
-      bytes += summary->ByteSizeLong();
-      if (bytes > static_cast<size_t>(kMessageBudgetBytes)) break;
-    }
+    FillAgents(state.Agents(), *request, static_cast<size_t>(kMessageBudgetBytes), response);
     call->Finish(grpc::Status::OK);
   });
   if (!taken) {
@@ -268,7 +259,7 @@ grpc::ServerUnaryReactor* ControlService::Drain(grpc::CallbackServerContext* con
                                                 const v1::DrainRequest* request,
                                                 v1::DrainReply* response) {
   auto* call = new UnaryCall(*this);
-  const Access access(parts_.peers.Of(*context), request->on() ? "drain" : "undrain");
+  const Access access(parts_.peers, *context, request->on() ? "drain" : "undrain");
   if (!access.Allow(Role::kAdmin, call)) return call;
   if (const absl::Status status = CheckArgument(request->node(), "node"); !status.ok()) {
     call->Finish(ToGrpcStatus(status));

@@ -29,7 +29,7 @@ class ControlService final : public v1::Control::CallbackService {
     ResultReader& reader;  // used by the work thread alone
     const Clock& clock;
     std::string state_dir;
-    PeerReader peers = PeerReader();
+    PeerReader peers;
     bool insecure = false;  // plain text from other machines is taken
   };
   explicit ControlService(Parts parts) : parts_(parts), last_call_(parts.clock.Now()) {}

@@ -233,8 +233,8 @@ class ExportStream final : public AnswerStream<v1::ExportChunk> {
 };
 
 template <class Stream>
-bool AllowView(Peer peer, const char* action, Stream& stream) {
-  const absl::Status status = Access(std::move(peer), action).Check(Role::kView);
+bool AllowView(const Access& access, Stream& stream) {
+  const absl::Status status = access.Check(Role::kView);
   if (!status.ok()) stream.End(ToGrpcStatus(status));
   return status.ok();
 }
@@ -316,7 +316,7 @@ grpc::ServerWriteReactor<v1::RunUpdate>* ControlService::Watch(grpc::CallbackSer
                                                                const v1::WatchRequest* request) {
   auto stream = std::make_shared<WatchStream>(*this);
   stream->Keep(stream);
-  if (!AllowView(parts_.peers.Of(*context), "watch", *stream)) return stream.get();
+  if (!AllowView(Access(parts_.peers, *context, "watch"), *stream)) return stream.get();
   parts_.work.Post([this, stream, asked = request->run()] {
     const absl::StatusOr<std::string> run = parts_.reader.ResolveRun(asked);
     if (!run.ok()) return stream->End(ToGrpcStatus(run.status()));
@@ -329,7 +329,7 @@ grpc::ServerWriteReactor<v1::ResultPage>* ControlService::GetResults(
     grpc::CallbackServerContext* context, const v1::GetResultsRequest* request) {
   auto stream = std::make_shared<ResultStream>(*this, parts_.work, parts_.reader, request->run());
   stream->Keep(stream);
-  if (AllowView(parts_.peers.Of(*context), "read results", *stream)) stream->Drained();
+  if (AllowView(Access(parts_.peers, *context, "read results"), *stream)) stream->Drained();
   return stream.get();
 }
 
@@ -337,13 +337,13 @@ grpc::ServerWriteReactor<v1::ExportChunk>* ControlService::Export(
     grpc::CallbackServerContext* context, const v1::ExportRequest* request) {
   auto stream = std::make_shared<ExportStream>(*this, parts_.work, parts_.reader, request->run());
   stream->Keep(stream);
-  if (AllowView(parts_.peers.Of(*context), "export", *stream)) stream->Drained();
+  if (AllowView(Access(parts_.peers, *context, "export"), *stream)) stream->Drained();
   return stream.get();
 }
 
 grpc::ServerReadReactor<v1::ExportChunk>* ControlService::Merge(
     grpc::CallbackServerContext* context, v1::MergeReply* response) {
-  Access access(parts_.peers.Of(*context), "merge");
+  Access access(parts_.peers, *context, "merge");
   const absl::Status allowed = access.Check(Role::kAdmin);
   auto stream =
       std::make_shared<MergeStream>(*this, parts_.loop, parts_.work, std::move(access), response);

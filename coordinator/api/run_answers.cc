@@ -1,5 +1,7 @@
 #include "coordinator/api/run_answers.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -202,6 +204,8 @@ v1::RunUpdate FinalUpdate(const RunOverview& overview) {
   return update;
 }
 
+namespace {
+
 void FillAgent(const AgentView& agent, v1::AgentSummary* out) {
   wire::ToProto(agent.inventory, out->mutable_inventory());
   out->set_state(agent.state);
@@ -212,6 +216,35 @@ void FillAgent(const AgentView& agent, v1::AgentSummary* out) {
   for (const HeldCell& held : agent.held) {
     out->add_held_attempts(Name(held.attempt));
     Fill(held, out->add_held());
+  }
+}
+
+}  // namespace
+
+void FillAgents(const std::vector<AgentView>& agents, const v1::ListAgentsRequest& request,
+                size_t budget, v1::ListAgentsReply* out) {
+  // Counted along: the size of the whole reply anew for each agent kept the state thread busy for
+  // seconds where there are thousands.
+  size_t bytes = 0;
+  for (const AgentView& agent : agents) {
+    const std::string& node = agent.inventory.node;
+    if (!request.node().empty() && request.node() != node) continue;
+    if (node <= request.after() && !request.after().empty()) continue;
+    v1::AgentSummary summary;
+    FillAgent(agent, &summary);
+    if (summary.ByteSizeLong() > budget) {
+      summary.clear_cards();
+      v1::NodeInventory* inventory = summary.mutable_inventory();
+      const std::string note = fmt::format("its {} devices and {} stacks are too long to be listed",
+                                           inventory->devices_size(), inventory->stacks_size());
+      inventory->clear_devices();
+      inventory->clear_stacks();
+      inventory->clear_warnings();
+      inventory->add_warnings(note);
+    }
+    bytes += summary.ByteSizeLong();
+    if (bytes > budget && out->agents_size() > 0) return out->set_more(true);
+    *out->add_agents() = std::move(summary);
   }
 }
 

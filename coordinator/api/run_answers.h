@@ -44,7 +44,9 @@ std::vector<v1::RunUpdate> UpdatesOf(const RunView& view);
 // The one, final message of a run that ended and is not in memory any more.
 v1::RunUpdate FinalUpdate(const RunOverview& overview);
 
-void FillAgent(const AgentView& agent, v1::AgentSummary* out);
+// One page. `agents` by node name, as CoordinatorState gives them; `budget`: bytes of a page.
+void FillAgents(const std::vector<AgentView>& agents, const v1::ListAgentsRequest& request,
+                size_t budget, v1::ListAgentsReply* out);
 void FillDrain(const DrainReply& drained, v1::DrainReply* out);
 
 }  // namespace assay

@@ -91,6 +91,7 @@ struct AgentHello {
   bool draining = false;
   bool former_gangs_ended = false;
   bool answers_doctor = false;
+  uint64_t ordinal = 0;  // of the hellos of its instance; 0: not said
 };
 
 // The stream ended, for whatever reason. Posted once for each session that said hello.
@@ -103,6 +104,7 @@ struct Heartbeat {
   uint64_t number = 0;
   std::vector<std::string> held_attempts;
   bool draining = false;
+  int64_t wall_unix_ms = 0;  // 0: not said
 };
 
 struct InventoryChanged {

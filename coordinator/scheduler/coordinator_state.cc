@@ -145,7 +145,6 @@ void CoordinatorState::Impl::FindAllPlaces() {
   }
   places_dirty_ = false;
   places_found_ = now_;
-  reservation_.reset();
   std::vector<std::string> ids;
   for (const auto& [id, run] : runs_) ids.push_back(id);
   for (const std::string& id : ids) {

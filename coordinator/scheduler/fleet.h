@@ -29,6 +29,7 @@ struct Node {
   std::string name;
   uint64_t epoch = 0;
   std::string machine_id, boot_id, instance, address;
+  uint64_t hello_ordinal = 0;  // of the instance's newest hello
   NodeInventory inventory;
   uint64_t inventory_version = 0;    // grows with each inventory that differs
   std::vector<std::string> cards;    // of inventory.devices, in order
@@ -37,6 +38,7 @@ struct Node {
   bool seen = false;                 // said hello to this process
   BootTime last_heartbeat{};
   int64_t last_seen_unix_ms = 0;
+  int64_t clock_ahead_ms = 0;   // its wall clock before ours, by its latest heartbeat
   bool user_draining = false;   // stored
   bool agent_draining = false;  // it leaves, or refused an offer so; until its next heartbeat
   bool lost = false;

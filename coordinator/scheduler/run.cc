@@ -149,6 +149,13 @@ void Run::Enqueue(Cell& cell) {
   cell.queued = std::move(key);
 }
 
+void Run::NoteRunning(BootTime now) {
+  if (limit.has_value() || !(row.select.run_limit_seconds > 0)) return;
+  constexpr double kLongest = 365 * 24 * 3600.0;
+  limit = now + std::chrono::milliseconds(
+                    static_cast<int64_t>(std::min(row.select.run_limit_seconds, kLongest) * 1000));
+}
+
 void Run::Dequeue(Cell& cell) {
   if (!cell.queued.has_value()) return;
   const auto it = queues.find(*cell.queued);

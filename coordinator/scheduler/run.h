@@ -78,10 +78,14 @@ class Run {
   std::unordered_map<std::string, std::pair<uint64_t, uint32_t>> attempts;  // to (cell, number)
   BootTime bind_deadline{};
   BootTime first_agent_deadline{};
-  double ended_seconds = 0;  // of attempts that ended, by the boot clock
+  std::optional<BootTime> limit;  // once a cell has started, where the matrix sets a limit
+  double ended_seconds = 0;       // of attempts that ended, by the boot clock
   uint64_t ended_attempts = 0;
   double pending_bound_seconds = 0;  // sum of max_seconds over pending cells
   PlaceFinder finder;
+
+  // A cell starts, or was running when this process began: `limit` counts from the first.
+  void NoteRunning(BootTime now);
 
   Cell* FindCell(uint64_t number);
   // Of a number that is known to exist.

@@ -135,6 +135,11 @@ void CoordinatorState::Impl::On(const event::AgentHello& e) {
       named != nullptr && named->name != e.inventory.node) {
     return;  // a session has one name for life
   }
+  if (const Node* known = fleet_.Find(e.inventory.node);
+      known != nullptr && known->instance == e.instance && e.ordinal != 0 &&
+      e.ordinal <= known->hello_ordinal) {
+    return CloseNow(e.session);  // overtaken by a later one: what it says is not so any more
+  }
   sessions_.insert(e.session);
   if (auto refuse = RefusalOf(e); refuse.has_value()) {
     actions_.sends.push_back({e.session, *refuse, 0});
@@ -153,9 +158,11 @@ void CoordinatorState::Impl::On(const event::AgentHello& e) {
   node.machine_id = e.inventory.machine_id;
   node.boot_id = e.inventory.boot_id;
   node.instance = e.instance;
+  node.hello_ordinal = e.ordinal;
   node.address = e.address;
   node.last_heartbeat = now_;
   node.last_seen_unix_ms = WallMs();
+  node.clock_ahead_ms = 0;
   node.agent_draining = false;
   node.answers_doctor = e.answers_doctor;
   if (!same_instance) {
@@ -216,6 +223,7 @@ void CoordinatorState::Impl::On(const event::Heartbeat& e) {
   if (node == nullptr) return;
   node->last_heartbeat = now_;
   node->last_seen_unix_ms = WallMs();
+  node->clock_ahead_ms = e.wall_unix_ms == 0 ? 0 : e.wall_unix_ms - WallMs();
   node->agent_draining = false;
   if (node->user_draining != e.draining) Send(e.session, message::Drain{node->user_draining});
   // Says nothing about stored rows, so it need not wait for a slow disk: leases would run out.

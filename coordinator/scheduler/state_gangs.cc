@@ -94,6 +94,7 @@ void CoordinatorState::Impl::StartGang(Gang& gang) {
     gang.row.cell_file = CellFileText(run->row, cell.row, run->SpecOf(cell), gang, kind);
   }
   run->attempts[gang.row.id] = {gang.cell, gang.row.number};
+  run->NoteRunning(now_);
   gang.phase = GangPhase::kStarted;
   gang.begun = gang.started = gang.limit_from = gang.last_sign = now_;
   gang.deadline = now_ + times_.join;

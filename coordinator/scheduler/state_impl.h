@@ -48,7 +48,6 @@ class CoordinatorState::Impl {
   void Continue(const event::SubmitRun& e, const Run& run);
   void Resume(const event::SubmitRun& e);
   absl::Status CheckSliceIsNew(const event::SubmitRun& e) const;
-  void On(const event::CancelRun& e);
   void On(const event::Rerun& e);
   void On(const event::ImportRows& e);
   absl::Status CheckRerun(const event::Rerun& e) const;
@@ -59,12 +58,17 @@ class CoordinatorState::Impl {
   void Bind(Run& run);
   void CloseBinding(Run& run);
   bool ListComplete(const Run& run) const;
-  void EndWithoutAttempt(Run& run, uint64_t cell, Outcome outcome, std::string_view reason,
-                         std::string_view message);
   void ReviewPlaceless(Run& run);
   void ReviewRun(Run& run);  // binding, placeless cells and the end; may erase the run
   void EndRun(Run& run);
   void PersistRun(const Run& run) { batch_.runs.push_back(run.row); }
+
+  // --- state_cancel.cc: runs that end early
+  void On(const event::CancelRun& e);
+  // Every cell that has not ended: those that wait as `waiting` says, those that run are aborted
+  // with the same outcome and reason and the sentence `running`.
+  void EndCells(Run& run, const Decision& waiting, const std::string& running);
+  void CheckRunLimit(Run& run);
 
   // --- state_agents.cc: sessions, leases, nodes
   void On(const event::DrainNode& e);
@@ -122,7 +126,7 @@ class CoordinatorState::Impl {
   std::vector<size_t> FreeDevices(const Node& node, const Candidate& candidate, int64_t gpus) const;
   bool MayTake(const Node& node) const;
   void Reserve(const Run& run, const QueueKey& key);
-  void DropStaleReservation();
+  void RenewReservation();
   bool Reserved(const Node& node, const Run& run, const QueueKey& key) const;
   void Offer(Run& run, Cell& cell, const Place& place, std::vector<Share> shares);
   // True where no more cells are pending than other GPUs could take.
@@ -176,10 +180,12 @@ class CoordinatorState::Impl {
   std::list<RunView> lately_ended_;  // newest first
 
   // A gang over several nodes would starve while small ones keep taking each node that comes free;
-  // so one gang at a time may hold nodes back until it has them all.
+  // so one gang at a time may hold nodes back until it has them all. It has its place in line by
+  // its cell, so that neither nodes that come and go nor a lost one of its own send it to the end.
   struct Reservation {
     std::string run;
-    QueueKey key;
+    uint64_t cell = 0;
+    QueueKey key;  // of the cell's queue
     std::set<std::string> nodes;
   };
   std::optional<Reservation> reservation_;

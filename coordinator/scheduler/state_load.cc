@@ -102,6 +102,7 @@ void CoordinatorState::Impl::Load(StateSnapshot snapshot, BootTime now) {
     run->bind_deadline = now + std::chrono::milliseconds(static_cast<int64_t>(wait * 1000));
     run->first_agent_deadline = std::max(run->bind_deadline, now + times_.first_agent);
     if (!run->row.request_id.empty()) run_of_request_[run->row.request_id] = id;
+    if (run->row.state == RunState::kRunning) run->NoteRunning(now_);
     for (AttemptRow& attempt : started) AdoptGang(*run, std::move(attempt));
     rotation_.push_back(id);
     Run& added = *(runs_[id] = std::move(run));

@@ -11,7 +11,7 @@
 namespace assay {
 
 void CoordinatorState::Impl::Schedule() {
-  DropStaleReservation();
+  RenewReservation();
   for (bool placed = true; placed;) {
     placed = false;
     for (auto it = rotation_.begin(); it != rotation_.end(); ++it) {
@@ -78,34 +78,45 @@ std::vector<CoordinatorState::Impl::Share> CoordinatorState::Impl::PickNodes(con
   return shares;
 }
 
+// Nodes that it holds already before free ones, and those before the ones that run something.
 void CoordinatorState::Impl::Reserve(const Run& run, const QueueKey& key) {
   const Place& place = run.places[key.place];
-  std::vector<const Node*> usable;
+  const std::set<std::string> mine =
+      reservation_.has_value() ? reservation_->nodes : std::set<std::string>();
+  std::vector<std::pair<int, const Node*>> usable;
   for (const Candidate& candidate : place.candidates) {
     if (std::binary_search(key.avoid.begin(), key.avoid.end(), candidate.node)) continue;
     const Node* node = fleet_.Find(candidate.node);
     if (node == nullptr || !node->Up() || node->Draining() || node->rest.until > now_) continue;
-    if (!FreeDevices(*node, candidate, place.DevicesOf(candidate)).empty()) usable.push_back(node);
+    if (FreeDevices(*node, candidate, place.DevicesOf(candidate)).empty()) continue;
+    usable.emplace_back(mine.contains(node->name) ? 0 : node->gang.empty() ? 1 : 2, node);
   }
+  reservation_.reset();
   const auto wanted = static_cast<size_t>(place.nodes);
   if (usable.size() < wanted) return;
-  std::stable_sort(usable.begin(), usable.end(), [](const Node* a, const Node* b) {
-    return a->gang.empty() && !b->gang.empty();
-  });
-  Reservation reservation{run.row.id, key, {}};
-  for (size_t i = 0; i < wanted; ++i) reservation.nodes.insert(usable[i]->name);
-  reservation_ = std::move(reservation);
+  std::stable_sort(usable.begin(), usable.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  reservation_ = Reservation{run.row.id, run.queues.at(key).begin()->second, key, {}};
+  for (size_t i = 0; i < wanted; ++i) reservation_->nodes.insert(usable[i].second->name);
 }
 
-void CoordinatorState::Impl::DropStaleReservation() {
+// Before anybody is offered anything: the queues may have been made anew, and a node may have gone.
+void CoordinatorState::Impl::RenewReservation() {
   if (!reservation_.has_value()) return;
-  const Run* run = FindRun(reservation_->run);
-  bool stale = run == nullptr || !run->queues.contains(reservation_->key);
+  Run* run = FindRun(reservation_->run);
+  const Cell* cell = run == nullptr ? nullptr : run->FindCell(reservation_->cell);
+  if (cell == nullptr || !cell->queued.has_value()) return reservation_.reset();
+  const QueueKey key = *cell->queued;
+  const Place& place = run->places[key.place];
+  bool whole = key == reservation_->key;
   for (const std::string& name : reservation_->nodes) {
     const Node* node = fleet_.Find(name);
-    stale = stale || node == nullptr || !node->Up() || node->Draining() || node->rest.until > now_;
+    whole = whole && node != nullptr && node->Up() && !node->Draining() &&
+            node->rest.until <= now_ &&
+            std::any_of(place.candidates.begin(), place.candidates.end(),
+                        [&](const Candidate& candidate) { return candidate.node == name; });
   }
-  if (stale) reservation_.reset();
+  if (!whole) Reserve(*run, key);
 }
 
 bool CoordinatorState::Impl::OfferFrom(Run& run) {

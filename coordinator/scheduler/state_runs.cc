@@ -176,44 +176,6 @@ void CoordinatorState::Impl::On(const event::SubmitRun& e) {
   Answer(e.token, absl::OkStatus(), reply);
 }
 
-void CoordinatorState::Impl::On(const event::CancelRun& e) {
-  Run* run = FindRun(e.run);
-  if (run == nullptr) {
-    const auto ended = ended_runs_.find(e.run);
-    if (ended == ended_runs_.end()) {
-      return Answer(e.token, absl::NotFoundError(fmt::format("there is no run {}", e.run)));
-    }
-    return Answer(e.token, absl::OkStatus(), CancelReply{e.run, ended->second.state});
-  }
-  if (run->row.state != RunState::kCancelling) {
-    run->row.state = RunState::kCancelling;
-    run->row.binding_closed = true;
-    for (Cell& cell : run->cells) {
-      if (!cell.Pending()) continue;
-      run->End(cell, Outcome::kCancelled, reason::kUserCancelled,
-               "the run was cancelled before this cell started", nullptr);
-      batch_.cells.push_back(cell.row);
-    }
-    const std::set<std::string> attempts = run->gangs;
-    for (const std::string& attempt : attempts) {
-      Gang& gang = gangs_.at(attempt);
-      if (gang.Started()) {
-        AbortGang(gang, Decision{Outcome::kCancelled, std::string(reason::kUserCancelled),
-                                 "the run was cancelled while this cell ran"});
-      } else {
-        ReleaseGang(attempt);
-      }
-    }
-    PersistRun(*run);
-    Notify(e.run);
-    ReviewRun(*run);
-    schedule_ = true;
-  }
-  run = FindRun(e.run);
-  const RunState state = run != nullptr ? run->row.state : RunState::kCancelled;
-  Answer(e.token, absl::OkStatus(), CancelReply{e.run, state});
-}
-
 absl::Status CoordinatorState::Impl::CheckRerun(const event::Rerun& e) const {
   if (FindRun(e.run) != nullptr) {
     return absl::FailedPreconditionError(
@@ -422,6 +384,7 @@ void CoordinatorState::Impl::ReviewPlaceless(Run& run) {
 }
 
 void CoordinatorState::Impl::ReviewRun(Run& run) {
+  CheckRunLimit(run);
   if (run.row.state != RunState::kCancelling) {
     if (!run.row.binding_closed && !run.row.select.include_late && BindingOver(run)) {
       CloseBinding(run);

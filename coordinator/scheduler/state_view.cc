@@ -3,12 +3,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "common/text/number_format.h"
 #include "coordinator/cell/cell_record.h"
 #include "coordinator/scheduler/state_impl.h"
 
 namespace assay {
+namespace {
+
+// Above what a heartbeat takes on a bad network; such a clock is wrong, not late.
+constexpr int64_t kClocksApartMs = 5'000;
+
+}  // namespace
+
 std::optional<RunView> CoordinatorState::Impl::ViewOf(std::string_view id, uint64_t since,
                                                       BootTime now) const {
   if (const Run* run = FindRun(id); run != nullptr) return MakeView(*run, since, now);
@@ -158,6 +166,14 @@ std::vector<AgentView> CoordinatorState::Impl::Agents() const {
     view.state = StateOf(node);
     view.draining = node.user_draining;
     view.held = HeldBy(node);
+    if (node.Up() && std::abs(node.clock_ahead_ms) >= kClocksApartMs) {
+      view.inventory.warnings.push_back(
+          fmt::format("its clock is {:.0f} s {} the coordinator's: times of its results are off by "
+                      "that, and no "
+                      "figure is measured by it",
+                      static_cast<double>(std::abs(node.clock_ahead_ms)) / 1000,
+                      node.clock_ahead_ms > 0 ? "ahead of" : "behind"));
+    }
     agents.push_back(std::move(view));
   }
   return agents;

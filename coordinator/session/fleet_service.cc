@@ -62,7 +62,7 @@ class FleetSession final : public Reactor, public std::enable_shared_from_this<F
             grpc::StatusCode::INVALID_ARGUMENT,
             greeted_ ? "a session has one Hello" : "the first message of a session is Hello"));
       }
-      if (const absl::Status status = CheckNode(); !status.ok()) {
+      if (const absl::Status status = CheckPeer(); !status.ok()) {
         spdlog::warn("refused at {}: {}", peer_.address, Message(status));
         return FinishLocked(ToGrpcStatus(status));
       }
@@ -99,8 +99,10 @@ class FleetSession final : public Reactor, public std::enable_shared_from_this<F
   }
 
  private:
-  // A certificate speaks for its own node. Later messages are believed from the session.
-  absl::Status CheckNode() const {
+  // A certificate speaks for its own node, and until it ends: an agent says something at every
+  // heartbeat, so this is often enough. Later messages are believed from the session.
+  absl::Status CheckPeer() const {
+    ASSAY_RETURN_IF_ERROR(service_.peers_.CheckGood(peer_));
     if (incoming_.has_hello()) {
       return CheckAgentNode(peer_.identity, incoming_.hello().inventory().node());
     }
@@ -152,7 +154,9 @@ FleetService::~FleetService() = default;
 
 Reactor* FleetService::Session(grpc::CallbackServerContext* context) {
   Peer peer = peers_.Of(*context);
-  if (const absl::Status status = CheckIsAgent(peer.identity); !status.ok()) {
+  absl::Status status = peers_.CheckGood(peer);
+  if (status.ok()) status = CheckIsAgent(peer.identity);
+  if (!status.ok()) {
     spdlog::warn("refused at {}: {}", peer.address, Message(status));
     return new RefusedSession(ToGrpcStatus(status));
   }

@@ -30,8 +30,7 @@ class FleetService final : public v1::Fleet::CallbackService {
   // Admission is ours: gRPC limits streams a connection, not in all.
   static constexpr size_t kMostSessions = 4096;
 
-  explicit FleetService(Post post, PeerReader peers = PeerReader())
-      : post_(std::move(post)), peers_(peers) {}
+  FleetService(Post post, PeerReader peers) : post_(std::move(post)), peers_(peers) {}
   ~FleetService() override;
 
   grpc::ServerBidiReactor<v1::AgentMessage, v1::CoordinatorMessage>* Session(

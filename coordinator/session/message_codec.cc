@@ -1,5 +1,6 @@
 #include "coordinator/session/message_codec.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <variant>
@@ -16,6 +17,11 @@ constexpr int kMaxRanks = 4096;
 std::string Name(const std::string& text) { return wire::CleanText(text, wire::kMaxNameBytes); }
 std::string Sentence(const std::string& text) {
   return wire::CleanText(text, wire::kMaxSentenceBytes);
+}
+// Within what can be set beside our own clock without an overflow.
+int64_t WallOf(int64_t unix_ms) {
+  constexpr int64_t kFarAway = int64_t{1} << 50;  // 35,000 years
+  return std::clamp(unix_ms, -kFarAway, kFarAway);
 }
 double Finite(double value) { return std::isfinite(value) ? value : 0; }
 
@@ -40,6 +46,7 @@ event::AgentHello HelloOf(SessionHandle session, const std::string& peer, const 
   event.draining = hello.draining();
   event.former_gangs_ended = hello.former_gangs_ended();
   event.answers_doctor = hello.answers_doctor();
+  event.ordinal = hello.ordinal();
   return event;
 }
 
@@ -154,9 +161,9 @@ std::optional<Event> EventOf(SessionHandle session, const std::string& peer,
     case v1::AgentMessage::kHello:
       return HelloOf(session, peer, message.hello());
     case v1::AgentMessage::kHeartbeat:
-      return event::Heartbeat{session, message.heartbeat().number(),
-                              Names(message.heartbeat().held_attempts()),
-                              message.heartbeat().draining()};
+      return event::Heartbeat{
+          session, message.heartbeat().number(), Names(message.heartbeat().held_attempts()),
+          message.heartbeat().draining(), WallOf(message.heartbeat().wall_unix_ms())};
     case v1::AgentMessage::kReady:
       return event::GangReady{session, Name(message.ready().attempt()),
                               Name(message.ready().endpoint())};

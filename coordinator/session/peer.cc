@@ -7,19 +7,23 @@
 #include <memory>
 #include <vector>
 
+#include "common/certs/certificate.h"
 #include "common/wire/wire.h"
 
 namespace assay {
 namespace {
 
-Identity IdentityOf(const grpc::AuthContext* context) {
-  if (context == nullptr || !context->IsPeerAuthenticated()) return {};
-  const std::vector<grpc::string_ref> uris =
-      context->FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME);
-  if (uris.size() != 1) return {};
-  const absl::StatusOr<Identity> identity =
-      IdentityFromUri(std::string_view(uris[0].data(), uris[0].size()));
-  return identity.ok() ? *identity : Identity{};
+// The one value of a property; empty where there is none, or several.
+std::string Property(const grpc::AuthContext* context, const char* name) {
+  if (context == nullptr || !context->IsPeerAuthenticated()) return "";
+  const std::vector<grpc::string_ref> values = context->FindPropertyValues(name);
+  return values.size() == 1 ? std::string(values[0].data(), values[0].size()) : "";
+}
+
+std::string RenewCommand(const Identity& who) {
+  return who.kind == Identity::Kind::kAgent
+             ? fmt::format("assay certs agent {} --renew", who.name)
+             : fmt::format("assay certs user {} --role {} --renew", who.name, RoleName(who.role));
 }
 
 }  // namespace
@@ -28,8 +32,28 @@ Peer PeerReader::Of(const grpc::CallbackServerContext& context) const {
   Peer peer;
   peer.address = context.peer();
   peer.identity.kind = Identity::Kind::kOpen;
-  if (tls_) peer.identity = IdentityOf(context.auth_context().get());
+  if (!tls_) return peer;
+  const auto shown = context.auth_context();
+  const absl::StatusOr<Identity> identity =
+      IdentityFromUri(Property(shown.get(), GRPC_PEER_URI_PROPERTY_NAME));
+  peer.identity = identity.ok() ? *identity : Identity{};
+  if (peer.identity.kind == Identity::Kind::kNobody) return peer;
+  const absl::StatusOr<Certificate> certificate = Certificate::FromPem(
+      Property(shown.get(), GRPC_X509_PEM_CERT_PROPERTY_NAME), "the peer's certificate");
+  if (!certificate.ok()) {
+    peer.identity = {};
+    return peer;
+  }
+  peer.good_until = clock_->Now() + (certificate->not_after() - clock_->WallNow());
+  peer.when_ended = fmt::format("the certificate of {} expired at {}: renew it with `{}`",
+                                peer.identity.ToString(), TimeText(certificate->not_after()),
+                                RenewCommand(peer.identity));
   return peer;
+}
+
+absl::Status PeerReader::CheckGood(const Peer& peer) const {
+  if (!peer.good_until.has_value() || clock_->Now() <= *peer.good_until) return absl::OkStatus();
+  return absl::UnauthenticatedError(peer.when_ended);
 }
 
 absl::Status CheckIsAgent(const Identity& who) {

@@ -118,7 +118,8 @@ Json ToJson(const Selection& selection) {
           {"cards", selection.cards},
           {"placement", std::string(PlacementName(selection.placement))},
           {"wait_seconds", selection.wait_seconds},
-          {"include_late", selection.include_late}};
+          {"include_late", selection.include_late},
+          {"run_limit_seconds", selection.run_limit_seconds}};
 }
 
 absl::StatusOr<Selection> ToSelection(const Json& json) {
@@ -127,6 +128,7 @@ absl::StatusOr<Selection> ToSelection(const Json& json) {
   fields.Member("all_cards", selection.all_cards);
   fields.Member("wait_seconds", selection.wait_seconds);
   fields.Member("include_late", selection.include_late);
+  fields.Member("run_limit_seconds", selection.run_limit_seconds);  // not in older stores
   std::string placement;
   fields.Member("placement", placement);
   if (!placement.empty()) {

@@ -49,6 +49,9 @@ BEHAVIOURS = (
     ("too-many-samples", "fields['samples'] *= 10; fields['throughput'] *= 10", "ok", "invalid"),
     ("no-time", "fields['seconds'] = fields['host_seconds'] = 0.0", "ok", "invalid"),
     ("zero", "fields['throughput'] = 0.0", "ok", "invalid"),
+    # Case 47: an error text of 100 kB.
+    ("long-message", "result.update(outcome='fail', reason='runner_error', message='e' * 100000)",
+     "fail", None),
     ("long-unit", "fields['unit'] = 'u' * 60000", "ok", "valid"),
 )
 
@@ -81,7 +84,10 @@ class ForeignRunners(unittest.TestCase):
                     row = rows[name]
                     self.assertEqual((row["outcome"], row["verdict"]), (outcome, verdict), row)
                     if outcome == "fail":
-                        self.assertEqual(row["reason"], "bad_output")
+                        own = name == "long-message"
+                        self.assertEqual(row["reason"], "runner_error" if own else "bad_output")
+                        self.assertLessEqual(len(row["message"]), 4096)
+                        self.assertIn("eee" if own else "", row["message"])
                         self.assertIsNone(row["throughput"])
             self.assertIsNone(rows["zero"]["throughput"])
             self.assertIsNone(rows["long-unit"]["unit"])

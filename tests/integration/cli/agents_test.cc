@@ -29,6 +29,28 @@ TEST_F(CliAgents, DrainSaysWhatStillRuns) {
   EXPECT_EQ(Assay({"undrain", "node-1"}).out, "node-1 takes cells again\n");
 }
 
+TEST_F(CliAgents, AListOfManyPagesIsReadToItsEnd) {
+  FakeScript script;
+  script.agent_pages = 3;
+  Serve(script);
+  const Finished listed = Assay({"agents", "--format", "json"});
+  EXPECT_EQ(listed.code, 0) << listed.err;
+  const Json agents = Json::parse(listed.out).at("agents");
+  ASSERT_EQ(agents.size(), 4u);
+  EXPECT_EQ(agents.at(0).at("node"), "a-0001");
+  EXPECT_EQ(agents.at(3).at("node"), "node-1");
+}
+
+TEST_F(CliAgents, AListThatDoesNotEndIsAnError) {
+  FakeScript script;
+  script.agent_pages = 1000;
+  script.same_page = true;
+  Serve(script);
+  const Finished listed = Assay({"agents"});
+  EXPECT_NE(listed.code, 0);
+  EXPECT_THAT(listed.err, HasSubstr("a list of agents that does not end"));
+}
+
 TEST_F(CliAgents, DrainAsJson) {
   FakeScript script;
   script.held = 1;

@@ -325,6 +325,17 @@ grpc::Status FakeControl::ListAgents(grpc::ServerContext*, const v1::ListAgentsR
                                      v1::ListAgentsReply* reply) {
   MutexLock lock(mutex_);
   if (!script_.agents) return grpc::Status::OK;
+  // Before the others by name, each on a page of its own.
+  if (request->node().empty() && pages_ < script_.agent_pages) {
+    if (request->after() != (pages_ == 0 ? "" : fmt::format("a-{:04}", pages_))) {
+      return {grpc::StatusCode::INVALID_ARGUMENT, "another page than the next"};
+    }
+    ++pages_;
+    reply->add_agents()->mutable_inventory()->set_node(
+        script_.same_page ? "a-0001" : fmt::format("a-{:04}", pages_));
+    reply->set_more(true);
+    return grpc::Status::OK;
+  }
   v1::AgentSummary* agent = reply->add_agents();
   bool held = false;
   // The call that is made before a drain asks of all nodes.

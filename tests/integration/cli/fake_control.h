@@ -28,6 +28,8 @@ struct FakeScript {
   bool hold_cancel = false;  // a cancelled run stays `cancelling` until Release()
   int break_watches = 0;     // this many Watch calls end with UNAVAILABLE after the first message
   bool agents = true;
+  int agent_pages = 0;        // of ListAgents, before that of node-1
+  bool same_page = false;     // they all name one node
   int held = 0;               // node-1 holds a cell for so many calls of Drain and ListAgents
   std::string version;        // another than this program's
   std::string refuse_submit;  // INVALID_ARGUMENT with this message
@@ -95,6 +97,7 @@ class FakeControl final : public v1::Control::Service {
   int cancels_ ASSAY_GUARDED_BY(mutex_) = 0;
   int watches_ ASSAY_GUARDED_BY(mutex_) = 0;
   bool draining_ ASSAY_GUARDED_BY(mutex_) = false;
+  int pages_ ASSAY_GUARDED_BY(mutex_) = 0;  // of agents, given so far
   std::string merged_ ASSAY_GUARDED_BY(mutex_);
 };
 

@@ -6,12 +6,13 @@ usage: fleet_test.py BIN_DIR [unittest arguments]
 import json
 import pathlib
 import signal
+import subprocess
 import sys
 import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "cluster"))
-from assay_local import SMALL, local, main, wait_for  # noqa: E402
+from assay_local import FIXTURES, SMALL, hold_port, local, main, wait_for  # noqa: E402
 
 # Four cells of some seconds each.
 SLOW = SMALL.replace("min_seconds: 0.05, max_seconds: 0.2", "min_seconds: 2, max_seconds: 3")
@@ -19,6 +20,45 @@ SLOW = SMALL.replace("min_seconds: 0.05, max_seconds: 0.2", "min_seconds: 2, max
 
 def agent(t):
     return json.loads(t.assay("agents", "--format", "json", check=0).stdout)["agents"][0]
+
+
+class Cards(unittest.TestCase):
+    def test_cases_5_and_39_one_card_of_two_sizes_and_a_node_with_a_sick_driver(self):
+        """Two drivers leave different memory of one card: it stays one card. A third node's driver has
+        failed: it says so, and the others go on."""
+        nodes = {"big": "rtx3090.json", "small": "rtx3090_24265.json", "sick": "driver_mismatch.json"}
+        with local() as t:
+            port, held = hold_port()
+            address = f"127.0.0.1:{port}"
+            t.env["ASSAY_COORDINATOR"] = address
+            commands = [["assay-coordinator", "--listen", address]]
+            for name, fixture in nodes.items():
+                text = (FIXTURES / "nvml" / fixture).read_text().replace('"GPU-', f'"GPU-{name}')
+                (t.dir / f"{name}.json").write_text(text)
+                commands.append(["assay-agent", "--state", t.dir / name, "--node", name, "--devices",
+                                 t.dir / f"{name}.json"])
+            for number, words in enumerate(commands):
+                with open(t.state_log(f"p{number}"), "ab") as log:
+                    subprocess.Popen([str(t.bin / words[0]), *map(str, words[1:])], stdout=log,
+                                     stderr=log, stdin=subprocess.DEVNULL, env=t.env, cwd=t.dir)
+
+            def listed():
+                found = t.assay("agents", "--format", "json")
+                agents = json.loads(found.stdout)["agents"] if found.returncode == 0 else []
+                return {a["node"]: a for a in agents} if len(agents) == len(nodes) else None
+            agents = wait_for(listed, 40, "three agents")
+            t.assay("run", t.matrix(SMALL), check=0)
+            rows = t.results()
+            self.assertEqual({r["card"] for r in rows}, {"RTX 3090"})
+            self.assertEqual({r["node"] for r in rows}, {"big", "small"})
+            self.assertEqual([r["outcome"] for r in rows], ["ok"] * 4)
+            memory = {agents[n]["devices"][0]["memory_total_bytes"] for n in ("big", "small")}
+            self.assertEqual(memory, {24265 << 20, 24576 << 20})
+            self.assertEqual(agents["sick"]["state"], "up")
+            self.assertFalse([d for d in agents["sick"]["devices"] if d["usable"]])
+            self.assertIn("sick: ", said := t.assay("agents").stderr)
+            self.assertRegex(said, r"(?i)driver.*mismatch|mismatch.*driver")
+            held.close()
 
 
 class Drain(unittest.TestCase):

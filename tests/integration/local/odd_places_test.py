@@ -23,7 +23,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "cluster"))
-from assay_local import FIXTURES, SMALL, local, main, sanitized  # noqa: E402
+from assay_local import FIXTURES, SMALL, hold_port, local, main, sanitized, wait_for  # noqa: E402
 
 ODD_NAMES = FIXTURES / "nvml" / "odd_names.json"
 
@@ -120,6 +120,30 @@ class Places(unittest.TestCase):
                 self.assertTrue(0 < row["seconds"] < 60, row)
             agents = json.loads(t.assay("agents", "--format", "json", check=0).stdout)["agents"]
             self.assertEqual([a["state"] for a in agents], ["up"])
+
+    def test_agent_whose_clock_is_an_hour_ahead_works_and_is_warned_of(self):
+        # Case 55.
+        found = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+        if not found:
+            self.skipTest("libfaketime is not installed")
+        if sanitized():
+            self.skipTest("a sanitizer must be the first library loaded, and so must libfaketime")
+        ahead = {"LD_PRELOAD": found[0], "FAKETIME": "+3600s", "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+                 "DONT_FAKE_MONOTONIC": "1"}
+        with local() as t:
+            port, held = hold_port()
+            t.env["ASSAY_COORDINATOR"] = f"127.0.0.1:{port}"
+            words = {"coordinator": ["--listen", f"127.0.0.1:{port}", "--heartbeat", "1"],
+                     "agent": ["--state", str(t.dir / "agent"), "--node", "n1"]}
+            for name in ("coordinator", "agent"):
+                with open(t.state_log(name), "ab") as log:
+                    subprocess.Popen([str(t.bin / f"assay-{name}"), *words[name]], stdin=subprocess.DEVNULL,
+                                     stdout=log, stderr=log, cwd=t.dir,
+                                     env={**t.env, **(ahead if name == "agent" else {})})
+            wait_for(lambda: "s ahead of the coordinator's" in t.assay("agents").stderr, 30, "a warning")
+            t.assay("run", t.matrix(SMALL), check=0)
+            self.assertTrue(all(0 < row["seconds"] < 60 for row in t.results()), t.results())
+            held.close()
 
 
 class Terminal(unittest.TestCase):

@@ -102,6 +102,19 @@ class Outcomes(unittest.TestCase):
         self.assertLess(time.monotonic() - began, 4 * 5)
         self.assertEqual((row["outcome"], row["reason"]), ("timeout", "cell_limit"))
 
+    def test_run_limit_ends_the_run_its_processes_and_what_waits(self):
+        # Case 46, for the whole run: the first cell is measured, the second would take for ever.
+        rules = "batch=32,repeat=1:slow=0.1;default:slow=120"
+        with local(rules) as t:
+            began = time.monotonic()
+            done = t.assay("run", t.matrix(SMALL + "run_limit: 6s\nseed: 1\n"))
+            self.assertLess(time.monotonic() - began, 40)
+            self.assertIn(done.returncode, (1, 3), (done.stdout, done.stderr))
+            self.assertIn("run_limit", done.stdout + done.stderr)
+            self.assertEqual(t.runners(), [])
+            ended = {(r["outcome"], r["reason"]) for r in t.results() if r["outcome"] != "ok"}
+            self.assertEqual(ended, {("timeout", "run_limit")})
+
     def test_every_cell_failed_is_exit_3(self):
         with local("default:crash") as t:
             done = t.assay("run", t.matrix(SMALL))
@@ -187,6 +200,23 @@ class Users(unittest.TestCase):
             wait_for(lambda: not t.processes(), 30, f"coordinator and agent left: {t.processes()}")
 
 
+class LongCells(unittest.TestCase):
+    def test_cell_of_200_000_steps_is_a_result_like_any_other(self):
+        # Case 47. In the simulator's own time, which passes at once.
+        matrix = """
+name: long
+axes: {model: [resnet50], precision: [amp-fp16], batch: [1]}
+repeat: 1
+stop: {confidence: 0.000001, min_seconds: 3000, max_seconds: 3000}
+limits: {cell_seconds: 3600}
+"""
+        with local() as t:
+            t.assay("run", t.matrix(matrix), check=0)
+            row = t.results()[0]
+            self.assertGreater(row["samples"], 200_000, row)
+            self.assertLess(row["step_p50_ms"], row["step_p99_ms"])
+
+
 class Gangs(unittest.TestCase):
     def test_two_ranks_on_one_node_run_as_one_gang(self):
         with local(devices=FIXTURES / "nvml" / "rtx3090_x2.json") as t:
@@ -208,6 +238,24 @@ class Gangs(unittest.TestCase):
             self.assertAlmostEqual(both["throughput"] / alone["throughput"], 2, delta=0.1)
             self.assertEqual(both["samples"], 32 * both["steps"])
             self.assertIsNotNone(both["colocate_overlap_ratio"])
+
+    def test_stopped_rank_ends_its_attempt_and_the_cells_go_on(self):
+        # Case 22: no watchdog of half an hour, and nobody is left behind stopped.
+        matrix = (SMALL.replace("batch: [32, 64]", "batch: [32]\n  gpus: [2]") +
+                  "limits: {cell_seconds: 60, no_step_seconds: 3}\n")
+        with local("repeat=1:slow=2;default:slow=0.1",
+                   devices=FIXTURES / "nvml" / "rtx3090_x2.json") as t:
+            run = t.assay("run", t.matrix(matrix), "--detach", check=0).stdout.split()[1]
+            wait_for(lambda: len(t.runners()) == 2, 30, "both ranks of a cell")
+            began = time.monotonic()
+            os.kill(t.runners()[0][0], signal.SIGSTOP)
+            t.assay("watch", run, timeout=90)
+            self.assertLess(time.monotonic() - began, 60)
+            self.assertEqual([r["outcome"] for r in t.results(run)], ["ok", "ok"], t.logs())
+            said = "".join(t.assay("show", run, str(cell), check=0).stdout for cell in (1, 2))
+            self.assertRegex(said, r"attempt 1 on \S+: hung, no_progress \(not counted\)")
+            self.assertIn("attempt 2 on", said)
+            self.assertEqual(t.processes("assay-simulate"), [])
 
     def test_one_rank_out_of_memory_ends_the_gang_in_seconds(self):
         # Case 2: the other rank would wait for ever.

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "assay/v1/control_service.grpc.pb.h"
@@ -97,17 +98,10 @@ class PeersTest : public ::testing::Test {
     const auto stream = stub->Session(&context);
     v1::CoordinatorMessage in;
     for (const std::string& node : nodes) {
-      NodeInventory inventory;
-      inventory.node = node;
-      inventory.machine_id = "m";
-      inventory.boot_id = "b";
-      v1::AgentMessage out;
-      if (&node == &nodes.front()) {
-        out.mutable_hello()->set_protocol(kFleetProtocol);
-        out.mutable_hello()->set_instance("01JD0000000000000000000000");
-        wire::ToProto(inventory, out.mutable_hello()->mutable_inventory());
-      } else {
-        wire::ToProto(inventory, out.mutable_inventory());
+      v1::AgentMessage out = HelloOf(node);
+      if (&node != &nodes.front()) {
+        const v1::NodeInventory inventory = out.hello().inventory();
+        *out.mutable_inventory() = inventory;
       }
       if (!stream->Write(out)) break;
       if (&node == &nodes.front() && !stream->Read(&in)) break;
@@ -116,6 +110,18 @@ class PeersTest : public ::testing::Test {
     while (stream->Read(&in)) {
     }
     return stream->Finish();
+  }
+
+  static v1::AgentMessage HelloOf(const std::string& node) {
+    NodeInventory inventory;
+    inventory.node = node;
+    inventory.machine_id = "m";
+    inventory.boot_id = "b";
+    v1::AgentMessage hello;
+    hello.mutable_hello()->set_protocol(kFleetProtocol);
+    hello.mutable_hello()->set_instance("01JD0000000000000000000000");
+    wire::ToProto(inventory, hello.mutable_hello()->mutable_inventory());
+    return hello;
   }
 
   static std::vector<std::string> Methods() {
@@ -172,6 +178,53 @@ TEST_F(PeersTest, AnAgentDoesNotBecomeAnotherNodeLater) {
 TEST_F(PeersTest, ACoordinatorsCertificateIsNoClients) {
   EXPECT_EQ(Call("coordinator", "/assay.v1.Control/ListRuns").error_code(),
             grpc::StatusCode::UNAVAILABLE);
+}
+
+// TLS itself looks at a certificate when a connection begins, and never again.
+TEST_F(PeersTest, AConnectionEndsWithItsCertificate) {
+  constexpr std::chrono::seconds kGoodFor{10};
+  const auto issued = std::chrono::floor<std::chrono::seconds>(clock_.WallNow()) + kGoodFor -
+                      std::chrono::hours(24);
+  const auto authority = Authority::Open(dir_ + "/certs");
+  ASSERT_TRUE(authority.ok());
+  for (const auto& [kind, name] : {std::pair{Kind::kAgent, "brief"}, {Kind::kUser, "brief"}}) {
+    CertificateRequest request;
+    request.identity = {kind, name, Role::kView};
+    request.days = 1;
+    ASSERT_TRUE(authority->Issue(request, issued).ok());
+  }
+  const auto user = v1::Control::NewStub(Channel("users/brief"));
+  const auto list = [&] {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(40));
+    v1::ListRunsReply reply;
+    return user->ListRuns(&context, {}, &reply);
+  };
+  EXPECT_TRUE(list().ok());
+
+  const auto agent = v1::Fleet::NewStub(Channel("agents/brief"));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(40));
+  const auto stream = agent->Session(&context);
+  ASSERT_TRUE(stream->Write(HelloOf("brief")));
+  v1::CoordinatorMessage in;
+  ASSERT_TRUE(stream->Read(&in));
+  EXPECT_TRUE(in.has_welcome()) << in.ShortDebugString();
+  v1::AgentMessage beat;
+  while (stream->Write(beat)) {
+    beat.mutable_heartbeat()->set_number(beat.heartbeat().number() + 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  while (stream->Read(&in)) {
+  }
+  const grpc::Status ended = stream->Finish();
+  EXPECT_EQ(ended.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(ended.error_message(), HasSubstr("the certificate of the agent of brief expired at"));
+  EXPECT_THAT(ended.error_message(), HasSubstr("assay certs agent brief --renew"));
+  EXPECT_GE(clock_.WallNow(), issued + std::chrono::hours(24));
+  const grpc::Status refused = list();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("the certificate of user brief (view) expired"));
 }
 
 TEST_F(PeersTest, PlainTextGetsNoAnswer) {

@@ -434,6 +434,24 @@ class Renewal(TlsCase):
             f.says("n1", r"session 2 with the coordinator began", TAKEN)
 
 
+    @needs_faketime
+    def test_an_agent_whose_certificate_ends_comes_back_with_the_renewed_one(self):
+        with fleet() as f:
+            f.make("init", when="2020-01-01 00:00:00")
+            f.make("coordinator", "--host", "127.0.0.1")
+            end = time.time() + 25
+            made = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(end - 24 * 3600))
+            f.make("agent", "n1", "--days", "1", when=made)
+            f.coordinator("--heartbeat", "1", *f.tls("coordinator"))
+            f.agent()
+            f.says("n1", r"session 1 with the coordinator began")
+            f.says("n1", "the certificate of the agent of n1 expired", 60)
+            self.assertGreaterEqual(time.time(), end)
+            f.make("agent", "n1", "--renew", "--days", "300")
+            f.says("n1", r"session 2 with the coordinator began", TAKEN)
+            self.assertIsNone(f.children["n1"].poll())
+
+
 class Insecure(TlsCase):
     def test_it_is_said_on_both_sides_and_where_the_fleet_is_listed(self):
         with fleet() as f:

@@ -258,6 +258,16 @@ TEST(ParseMatrix, CardsGetTheCataloguesName) {
   EXPECT_TRUE(matrix.select.include_late);
 }
 
+TEST(ParseMatrix, Case46ARunMayHaveALimit) {
+  EXPECT_DOUBLE_EQ(Parsed("axes: {model: resnet50}\n").select.run_limit_seconds, 0);
+  EXPECT_DOUBLE_EQ(Parsed("axes: {model: resnet50}\nrun_limit: 8h\n").select.run_limit_seconds,
+                   8 * 3600);
+  EXPECT_EQ(Refusal("axes: {model: resnet50}\nrun_limit: 500ms"),
+            "m.yaml:2:12: run_limit: 500ms is outside 1s to 720h");
+  EXPECT_EQ(Refusal("matrices: {a: {axes: {model: resnet50}, run_limit: 8h}}").find("m.yaml:1:"),
+            0u);
+}
+
 TEST(ParseMatrix, ABaselineOfTwoProductsIsRefusedAndAMisspeltOneNoticed) {
   EXPECT_EQ(Refusal("axes: {model: resnet50}\nbaseline: RTX 3080"),
             "m.yaml:2:11: baseline: 'RTX 3080' is 2 products; write 'RTX 3080 10GB' or 'RTX 3080 "

@@ -84,6 +84,29 @@ TEST_F(Lease, ReconnectOfTheAgentThatHoldsTheAttemptKeepsIt) {
   EXPECT_EQ(bench_.AttemptsOf(run_).size(), 1u);
 }
 
+// A partition heals, and the first hello comes through behind that of a later session.
+TEST_F(Lease, HelloThatWasOvertakenByALaterOneIsNotTaken) {
+  const auto hello = [&](SessionHandle session, uint64_t ordinal) {
+    event::AgentHello event;
+    event.session = session;
+    event.instance = "an instance";
+    event.inventory = MakeNode("n1");
+    event.ordinal = ordinal;
+    bench_.Do(event);
+  };
+  hello(12, 2);
+  run_ = bench_.Submit({MakeSpec(0)});
+  attempt_ = bench_.StartOn(12);
+  hello(11, 1);
+  EXPECT_EQ(bench_.closed, std::vector<SessionHandle>{11});
+  EXPECT_THAT(bench_.Take<message::Welcome>(11), SizeIs(0));
+  bench_.Do(event::AgentGone{11});
+  EXPECT_EQ(bench_.state->Agents()[0].state, "up");
+  EXPECT_EQ(Attempt().state, AttemptState::kStarted);
+  bench_.Report(12, attempt_);
+  EXPECT_EQ(bench_.CellOf(run_, 1).outcome, Outcome::kOk);
+}
+
 TEST_F(Lease, NewInstanceThatDoesNotHoldTheAttemptIsWaitedForUntilItsRunnersAreDead) {
   Begin();
   Lose();
