@@ -194,8 +194,7 @@ absl::Status TakeOver(const Certificate& old, CertificateRequest& request) {
 absl::StatusOr<IssuedFiles> Authority::Create(const std::string& dir, const std::string& name,
                                               int days, bool renew, CertificateTime now) {
   ASSAY_RETURN_IF_ERROR(CheckDays(days));
-  const IssuedFiles files = {dir + "/ca.crt", dir + "/ca.key", now + std::chrono::days(days),
-                             false};
+  IssuedFiles files = {dir + "/ca.crt", dir + "/ca.key", now + std::chrono::days(days), false};
   std::string common_name = name;
   if (Exists(files.certificate)) {
     ASSAY_ASSIGN_OR_RETURN(const Certificate old, Certificate::Load(files.certificate));

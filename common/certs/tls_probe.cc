@@ -142,9 +142,7 @@ bool WasPlainText() {
          reason == SSL_R_BAD_RECORD_TYPE || reason == SSL_R_UNEXPECTED_MESSAGE;
 }
 
-absl::Status Failed(std::string sentence) {
-  return absl::FailedPreconditionError(std::move(sentence));
-}
+absl::Status Failed(const std::string& sentence) { return absl::FailedPreconditionError(sentence); }
 
 // In plain words what OpenSSL found wrong with the peer's certificate.
 absl::Status BadPeer(const Address& address, const TlsFiles& files, X509* peer, long error) {
@@ -154,7 +152,7 @@ absl::Status BadPeer(const Address& address, const TlsFiles& files, X509* peer, 
   switch (error) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
     case X509_V_ERR_CERT_NOT_YET_VALID: {
-      const absl::Status time = certificate.CheckTime(
+      absl::Status time = certificate.CheckTime(
           Now(), fmt::format("the certificate of the coordinator at {} (`assay certs coordinator "
                              "--renew` renews it)",
                              where));

@@ -267,7 +267,7 @@ int64_t ReadInteger(const YamlNode& node, const std::string& path, int64_t least
 
 std::string ReadCard(const YamlNode& node, const std::string& path, Diagnostics* diagnostics,
                      std::vector<std::string>* warnings) {
-  const std::string name = ReadShortText(node, path, diagnostics);
+  std::string name = ReadShortText(node, path, diagnostics);
   const auto found = BuiltinCards().FindByName(name);
   if (found.size() == 1) return found[0]->name;
   if (found.empty()) {

@@ -19,7 +19,7 @@ absl::StatusOr<std::string> ProgramDir() {
 
 absl::StatusOr<std::string> SiblingProgram(const std::string& name) {
   ASSAY_ASSIGN_OR_RETURN(const std::string dir, ProgramDir());
-  const std::string path = fmt::format("{}/{}", dir, name);
+  std::string path = fmt::format("{}/{}", dir, name);
   if (access(path.c_str(), X_OK) != 0) {
     return absl::NotFoundError(fmt::format("{} is missing or not executable", path));
   }

@@ -126,7 +126,7 @@ absl::StatusOr<std::string> LocalSocketPath(const std::string& state_dir) {
   const std::string id = Sha256Hex(state_dir).substr(0, 12);
   if (const std::string xdg = Environment("XDG_RUNTIME_DIR"); xdg.starts_with("/")) {
     const std::string dir = fmt::format("{}/assay-{}", xdg, id);
-    const std::string path = dir + "/c.sock";
+    std::string path = dir + "/c.sock";
     if (path.size() <= kMaxUnixPathBytes && EnsurePrivateDir(dir).ok()) return path;
   }
   const std::string base = fmt::format("/tmp/assay-{}", geteuid());

@@ -24,7 +24,7 @@ std::string Cell(const Value& value) {
 }  // namespace
 
 std::string CsvCell(std::string_view text) {
-  const std::string clean = ScrubUtf8(text);
+  std::string clean = ScrubUtf8(text);
   if (clean.find_first_of(",\"\r\n") == std::string::npos) return clean;
   std::string cell = "\"";
   for (const char c : clean) {

@@ -43,7 +43,7 @@ std::string_view Between(std::string_view text, std::string_view before, std::st
   if (at == std::string_view::npos) return {};
   text.remove_prefix(at + before.size());
   const size_t size = text.find_first_of(ends);
-  return size == std::string_view::npos || size > 32 ? std::string_view() : text.substr(0, size);
+  return size > 32 ? std::string_view() : text.substr(0, size);  // npos is more, too
 }
 
 // "2.30 GiB" of "Tried to allocate 2.30 GiB. GPU 0 has": a number and a unit.

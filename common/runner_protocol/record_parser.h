@@ -185,7 +185,7 @@ class Collector final : public nlohmann::json_sax<nlohmann::json> {
             if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>) {
               return false;
             } else {
-              return std::move(held);
+              return std::forward<decltype(held)>(held);
             }
           },
           std::move(value)));

@@ -14,6 +14,8 @@
     }                                                               \
   } while (false)
 
+// `lhs` may be a declaration, so it takes no parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define ASSAY_CONCAT_INNER_(a, b) a##b
 #define ASSAY_CONCAT_(a, b) ASSAY_CONCAT_INNER_(a, b)
 #define ASSAY_ASSIGN_OR_RETURN(lhs, expr) \
@@ -22,6 +24,7 @@
   auto tmp = (expr);                            \
   if (!tmp.ok()) return tmp.status();           \
   lhs = std::move(tmp).value()
+// NOLINTEND(bugprone-macro-parentheses)
 
 namespace assay {
 

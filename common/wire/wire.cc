@@ -320,7 +320,7 @@ Record FromProto(const google::protobuf::RepeatedPtrField<v1::FieldValue>& field
           taken = record.Set(*field, value.number()).ok();
           break;
         case v1::FieldValue::kInteger:
-          taken = record.Set(*field, static_cast<int64_t>(value.integer())).ok();
+          taken = record.Set(*field, value.integer()).ok();
           break;
         case v1::FieldValue::kText:
           taken = record.Set(*field, CleanText(value.text(), kMaxFieldTextBytes)).ok();

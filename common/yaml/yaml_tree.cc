@@ -272,7 +272,7 @@ void Scan(std::string_view text, const YamlLimits& limits) {
   }
 }
 
-void Build(std::string_view text, const YamlLimits& limits, TreeBuilder* builder) {
+void Build(std::string_view text, TreeBuilder* builder) {
   std::istringstream stream{std::string(text)};
   YAML::Parser parser(stream);
   while (parser.HandleNextDocument(*builder)) {
@@ -298,7 +298,7 @@ YamlPtr ParseYaml(std::string_view text, const YamlLimits& limits, Diagnostics* 
   try {
     Scan(text, limits);
     TreeBuilder builder(limits, diagnostics);
-    Build(text, limits, &builder);
+    Build(text, &builder);
     if (builder.root() == nullptr) {
       diagnostics->Add({1, 1}, "", "the file is empty; write at least one key");
     }
