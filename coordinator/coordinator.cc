@@ -86,9 +86,10 @@ Coordinator::Coordinator(Parts parts, Address address)
       address_(std::move(address)),
       state_(parts_.times, SystemDeps()),
       loop_(state_, parts_.clock),
-      store_thread_(*parts_.store, {[this](std::vector<event::CommitDone> done) {
-                                      for (event::CommitDone& commit : done)
-                                        loop_.Post(std::move(commit));
+      store_thread_(*parts_.store, {[this](const std::vector<event::CommitDone>& done) {
+                                      for (const event::CommitDone& commit : done) {
+                                        loop_.Post(commit);
+                                      }
                                     },
                                     [this](std::string message) {
                                       loop_.Post(event::CommitFailed{std::move(message)});

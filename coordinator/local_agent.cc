@@ -54,7 +54,7 @@ pid_t Spawn(const std::string& program, std::vector<std::string> arguments) {
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   const pid_t parent = getpid();
-  const pid_t child = vfork();
+  const pid_t child = vfork();  // NOLINT(bugprone-unsafe-functions): why it must be, see above
   if (child == 0) ExecChild(program.c_str(), argv.data(), parent);
   return child;
 }
@@ -79,8 +79,8 @@ bool GoneWithin(int pidfd, std::chrono::milliseconds wait) {
 
 std::string DescribeEnd(int status) {
   if (WIFSIGNALED(status)) {
-    return fmt::format("was ended by signal {} ({})", WTERMSIG(status),
-                       strsignal(WTERMSIG(status)));
+    const char* name = sigdescr_np(WTERMSIG(status));
+    return fmt::format("was ended by signal {} ({})", WTERMSIG(status), name ? name : "unknown");
   }
   if (WEXITSTATUS(status) == kExecFailed) return "could not be executed (exit code 127)";
   return fmt::format("left with exit code {}", WEXITSTATUS(status));
@@ -128,7 +128,8 @@ void LocalAgent::Loop() {
       if (!again) return;
       if (BootClock::now() - started >= options_.healthy_after) backoff.Reset();
     } else {
-      spdlog::error("cannot start the local agent {}: {}", options_.program, strerror(errno));
+      spdlog::error("cannot start the local agent {}: {}", options_.program,
+                    std::generic_category().message(errno));
     }
     const std::chrono::milliseconds wait = backoff.Next();
     spdlog::info("the local agent is started again in {} ms", wait.count());
@@ -141,7 +142,7 @@ bool LocalAgent::Attend(pid_t child) {
   pollfd entries[2] = {{stop_fd_, POLLIN, 0}, {pidfd, POLLIN, 0}};
   if (pidfd < 0) {
     // No descriptor left: better no local agent than one that nobody can stop.
-    spdlog::error("cannot watch the local agent: {}", strerror(errno));
+    spdlog::error("cannot watch the local agent: {}", std::generic_category().message(errno));
     kill(child, SIGKILL);
   } else {
     while (poll(entries, 2, -1) < 0 && errno == EINTR) {

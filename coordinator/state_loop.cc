@@ -53,7 +53,7 @@ void StateLoop::Post(Event event, std::function<void()> after) {
   });
 }
 
-void StateLoop::Call(std::function<Event(ReplyToken)> make, OnReply on_reply) {
+void StateLoop::Call(std::function<Event(ReplyToken)> make, const OnReply& on_reply) {
   const ReplyToken token = ++last_token_;
   const bool taken = Enqueue([this, token, make = std::move(make), on_reply] {
     questions_[token] = on_reply;
@@ -71,7 +71,7 @@ bool StateLoop::Ask(std::function<void(const CoordinatorState&)> question) {
   return Enqueue([this, question = std::move(question)] { question(state_); });
 }
 
-void StateLoop::Watch(const std::string& run, std::shared_ptr<WatchSink> sink) {
+void StateLoop::Watch(const std::string& run, const std::shared_ptr<WatchSink>& sink) {
   const bool taken = Enqueue([this, run, sink] {
     Watcher watcher;
     watcher.run = run;
@@ -192,7 +192,7 @@ void StateLoop::AnswerAllAtEnd() {
     left.swap(tasks_);
   }
   // Questions among them must be answered and readers let go; nothing is persisted any more.
-  shell_.persist = [](Persist) {};
+  shell_.persist = [](const Persist&) {};
   for (const Task& task : left) task();
   Reply reply;
   reply.status = ShuttingDown();

@@ -61,11 +61,11 @@ class StateLoop {
   // `after`, where given, is called when the event was handled: the poster's leave to read on.
   void Post(Event event, std::function<void()> after = nullptr);
   // Posts the event that `make` builds for a fresh token and calls `on_reply` exactly once.
-  void Call(std::function<Event(ReplyToken)> make, OnReply on_reply);
+  void Call(std::function<Event(ReplyToken)> make, const OnReply& on_reply);
   // Runs `question` on the state thread; after Stop it is not run and false is returned.
   bool Ask(std::function<void(const CoordinatorState&)> question);
   // At most four views a second; the first at once. Ends with the final view.
-  void Watch(const std::string& run, std::shared_ptr<WatchSink> sink);
+  void Watch(const std::string& run, const std::shared_ptr<WatchSink>& sink);
 
   bool HasUnfinishedRuns() const { return unfinished_; }
 

@@ -11,9 +11,9 @@
 
 namespace assay {
 
-absl::Status Access::Refuse(std::string sentence) const {
+absl::Status Access::Refuse(const std::string& sentence) const {
   spdlog::warn("refused at {}: {}", peer_.address, sentence);
-  return absl::PermissionDeniedError(std::move(sentence));
+  return absl::PermissionDeniedError(sentence);
 }
 
 absl::Status Access::Check(Role needed) const {

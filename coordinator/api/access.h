@@ -38,7 +38,7 @@ class Access {
   }
 
  private:
-  absl::Status Refuse(std::string sentence) const;
+  absl::Status Refuse(const std::string& sentence) const;
 
   Peer peer_;
   absl::Status good_;

@@ -76,11 +76,11 @@ absl::Status CheckSpec(const Spec& spec) {
         "the key of spec {} is not that of its values: it was changed, or a newer version wrote it",
         spec.index));
   }
-  const auto within = [](double value, double least, double most) {
+  const auto within = [](auto value, auto least, auto most) {
     return value >= least && value <= most;
   };
   // The widest that a matrix can ask for.
-  const bool sound = (spec.batch == kBatchMax || within(spec.batch, 1, 1e9)) &&
+  const bool sound = (spec.batch == kBatchMax || within(spec.batch, 1, 1'000'000'000)) &&
                      within(spec.accumulate, 1, 65'536) && within(spec.gpus, 1, 1024) &&
                      within(spec.nodes, 1, 65'536) && within(spec.stop.confidence, 1e-6, 1) &&
                      within(spec.stop.min_seconds, 0, 86'400) &&
@@ -106,7 +106,7 @@ absl::StatusOr<std::string> AssayFileWriter::Next(size_t bytes) {
   return piece;
 }
 
-void AssayFileWriter::Add(std::string line) {
+void AssayFileWriter::Add(const std::string& line) {
   hash_->Add(line);
   pending_ += line;
 }

@@ -48,7 +48,7 @@ class AssayFileWriter {
  private:
   absl::Status Begin();
   absl::Status AddCells();
-  void Add(std::string line);
+  void Add(const std::string& line);
 
   ResultReader& reader_;
   const std::string run_;

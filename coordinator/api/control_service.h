@@ -32,7 +32,7 @@ class ControlService final : public v1::Control::CallbackService {
     PeerReader peers;
     bool insecure = false;  // plain text from other machines is taken
   };
-  explicit ControlService(Parts parts) : parts_(parts), last_call_(parts.clock.Now()) {}
+  explicit ControlService(const Parts& parts) : parts_(parts), last_call_(parts.clock.Now()) {}
 
   // Calls under way, and the boot time at which the latest one began or ended.
   int calls() const { return calls_; }

@@ -169,7 +169,7 @@ Place PlaceFinder::Find(const Fleet& fleet, const Spec& spec, const Target& targ
     return place;
   }
   if (spec.nodes > 1) {
-    FindMultiNode(fleet, spec, homes, place);
+    FindMultiNode(spec, homes, place);
   } else {
     for (auto& [node, devices] : homes) {
       const Answer& answer = Ask(spec, *node, devices[0]);
@@ -188,8 +188,8 @@ Place PlaceFinder::Find(const Fleet& fleet, const Spec& spec, const Target& targ
   return place;
 }
 
-void PlaceFinder::FindMultiNode(const Fleet& fleet, const Spec& spec,
-                                const std::vector<Home>& homes, Place& place) const {
+void PlaceFinder::FindMultiNode(const Spec& spec, const std::vector<Home>& homes,
+                                Place& place) const {
   // Stacks by what they are; the newest that enough nodes have is taken.
   std::map<std::string, std::vector<std::pair<const Home*, const Stack*>>> by_build;
   std::string seen;

@@ -68,7 +68,7 @@ class PlaceFinder {
   bool Matches(const Fleet& fleet, const Node& node, size_t device, const Target& target) const;
   const Answer& Ask(const Spec& spec, const Node& node, size_t device);
   // `nodes` over 1: every member must run the same build, or NCCL hangs without a word.
-  void FindMultiNode(const Fleet& fleet, const Spec& spec,
+  void FindMultiNode(const Spec& spec,
                      const std::vector<std::pair<const Node*, std::vector<size_t>>>& homes,
                      Place& place) const;
 

@@ -171,6 +171,8 @@ void CoordinatorState::Impl::FreeNodes(const Gang& gang) {
   schedule_ = true;
 }
 
+// A copy, since some hand over a node's `gang`, which ends here.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 void CoordinatorState::Impl::ReleaseGang(std::string attempt) {
   const auto it = gangs_.find(attempt);
   if (it == gangs_.end()) return;

@@ -128,7 +128,7 @@ class CoordinatorState::Impl {
   void Reserve(const Run& run, const QueueKey& key);
   void RenewReservation();
   bool Reserved(const Node& node, const Run& run, const QueueKey& key) const;
-  void Offer(Run& run, Cell& cell, const Place& place, std::vector<Share> shares);
+  void Offer(Run& run, Cell& cell, std::vector<Share> shares);
   // True where no more cells are pending than other GPUs could take.
   bool IsClosing(const Run& run, const Gang& gang) const;
   void SendPrepare(Gang& gang, GangPart& part);

@@ -135,14 +135,13 @@ bool CoordinatorState::Impl::OfferFrom(Run& run) {
       reservation_.reset();
     }
     Cell& cell = run.CellAt(run.queues.at(key).begin()->second);
-    Offer(run, cell, run.places[key.place], std::move(shares));
+    Offer(run, cell, std::move(shares));
     return true;
   }
   return false;
 }
 
-void CoordinatorState::Impl::Offer(Run& run, Cell& cell, const Place& place,
-                                   std::vector<Share> shares) {
+void CoordinatorState::Impl::Offer(Run& run, Cell& cell, std::vector<Share> shares) {
   const std::string attempt = deps_.new_id(wall_);
   Gang gang;
   gang.run = run.row.id;

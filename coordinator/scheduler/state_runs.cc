@@ -419,9 +419,10 @@ void CoordinatorState::Impl::EndRun(Run& run) {
   constexpr size_t kMostRuns = 64, kMostCells = 100'000;
   size_t runs = 0, cells = 0;
   for (auto it = lately_ended_.begin(); it != lately_ended_.end();) {
+    ++runs;
     cells += it->ended.size();
-    it = ++runs > 1 && (runs > kMostRuns || cells > kMostCells) ? lately_ended_.erase(it)
-                                                                : std::next(it);
+    const bool too_many = runs > 1 && (runs > kMostRuns || cells > kMostCells);
+    it = too_many ? lately_ended_.erase(it) : std::next(it);
   }
   if (reservation_.has_value() && reservation_->run == id) reservation_.reset();
   rotation_.remove(id);
