@@ -142,7 +142,7 @@ std::string EndpointHost(const Address& coordinator) {
 
 // Watches the parent by pidfd; a signal at the parent's death comes at the death of its thread
 // only.
-absl::Status ExitWithParent(EventLoop& loop, UniqueFd& pidfd, std::function<void()> stop) {
+absl::Status ExitWithParent(EventLoop& loop, UniqueFd& pidfd, const std::function<void()>& stop) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   const pid_t parent = ::getppid();
   pidfd = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, parent, 0)));

@@ -152,7 +152,7 @@ void GangFiles::PruneOld() {
 absl::StatusOr<std::string> GangFiles::WriteCell(const CellFile& cell, const std::string& name) {
   // An agent may live for months: not only when it starts.
   if (++written_ > kMostFiles / 8) PruneOld();
-  const std::string path =
+  std::string path =
       fmt::format("{}/cells/{}.rank{}.json", state_dir_, FileStem(cell.attempt, name), cell.rank);
   // Replace: a byte that is not UTF-8 must not throw.
   const std::string text =

@@ -152,8 +152,8 @@ void GangHost::Apply(const gang_action::Acquire& action) {
       return refuse({refusal::kGpuGone,
                      fmt::format("node {} has no device {}", options_.node, place.gpu_uuid)});
     }
-    held.ranks.push_back(std::make_unique<HeldRank>(attempt, place, *device,
-                                                    [this](GangEvent event) { Post(event); }));
+    held.ranks.push_back(std::make_unique<HeldRank>(
+        attempt, place, *device, [this](const GangEvent& event) { Post(event); }));
   }
   held_[attempt] = std::move(owned);
   if (const absl::Status disk = files_.CheckDiskSpace(); !disk.ok()) {

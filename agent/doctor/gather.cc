@@ -32,7 +32,7 @@ std::string FirstLine(const std::string& text) {
 // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue ..." or "... Open Kernel Module
 // for x86_64  580.65.06  Release Build": the first word of numbers and dots.
 std::string ModuleVersion(const std::string& proc_root) {
-  const std::string line =
+  std::string line =
       FirstLine(ReadFileText(proc_root + "/driver/nvidia/version", 4096).value_or(""));
   for (const std::string& word : WordsOf(line)) {
     if (word.find('.') == std::string::npos) continue;

@@ -1,5 +1,6 @@
 #include "agent/host/proc_files.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -48,7 +49,7 @@ std::optional<uint64_t> LeastLimit(const std::string& folder, std::string path,
                                    const std::string& file) {
   std::optional<uint64_t> least;
   for (;;) {
-    if (const auto text = ReadFileText(folder + path + "/" + file, 64)) {
+    if (const auto text = ReadFileText(fmt::format("{}{}/{}", folder, path, file), 64)) {
       // "max" is no number; version 1 writes a number near 2^63 for no limit.
       const auto limit = NumberOf(*text);
       if (limit && *limit < (uint64_t{1} << 62)) least = std::min(least.value_or(*limit), *limit);

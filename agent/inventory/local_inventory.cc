@@ -12,8 +12,6 @@
 #include "common/status/status.h"
 #include "common/text/utf8.h"
 
-extern char** environ;
-
 namespace assay {
 namespace {
 

@@ -92,7 +92,7 @@ absl::StatusOr<pid_t> SpawnSessionLeader(const std::string& program,
     return absl::InvalidArgumentError("too many descriptors for a child");
   }
   std::vector<std::string> variables;
-  for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
+  for (const auto& [name, value] : environment) variables.emplace_back(name) += "=" + value;
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);

@@ -384,7 +384,7 @@ class GrpcStream final : public FleetStream {
 class GrpcFleet final : public FleetDialer {
  public:
   using NewChannel = std::function<absl::StatusOr<std::shared_ptr<grpc::Channel>>()>;
-  GrpcFleet(EventLoop& loop, std::shared_ptr<grpc::Channel> channel, NewChannel new_channel,
+  GrpcFleet(EventLoop& loop, const std::shared_ptr<grpc::Channel>& channel, NewChannel new_channel,
             std::shared_ptr<Explainer> explainer)
       : loop_(loop),
         new_channel_(std::move(new_channel)),

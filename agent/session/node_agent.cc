@@ -181,7 +181,7 @@ void NodeAgent::AnswerDoctor(const absl::StatusOr<DoctorReport>& result) {
 
 // --- the session
 
-void NodeAgent::Perform(std::vector<SessionAction> actions) {
+void NodeAgent::Perform(const std::vector<SessionAction>& actions) {
   for (const SessionAction& action : actions) {
     std::visit([this](const auto& a) { Apply(a); }, action);
   }

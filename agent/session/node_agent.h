@@ -78,7 +78,7 @@ class NodeAgent final : private GangOutbox, private FleetStreamObserver {
   void Handle(const Drain& message);
   void Handle(const DoctorQuestion& message);
 
-  void Perform(std::vector<SessionAction> actions);
+  void Perform(const std::vector<SessionAction>& actions);
   void Apply(const session_action::Dial& action);
   void Apply(const session_action::Close& action);
   void Apply(const session_action::SendHello& action);

@@ -130,6 +130,7 @@ inline constexpr unsigned long long kEventXid = 8;    // nvmlEventTypeXidCritica
   X(attributes, "nvmlDeviceGetAttributes_v2", (Device, DeviceAttributes*))
 
 struct Functions {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): it declares a pointer to a function
 #define ASSAY_NVML_MEMBER(member, symbol, parameters) Return(*member) parameters = nullptr;
   ASSAY_NVML_REQUIRED(ASSAY_NVML_MEMBER)
   ASSAY_NVML_OPTIONAL(ASSAY_NVML_MEMBER)

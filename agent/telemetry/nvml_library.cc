@@ -72,7 +72,7 @@ class NvmlLibrary::Calls {
     NvmlSample sample;
     unsigned long long wide = 0;
     unsigned int value = 0;
-    if (const auto memory = UsedMemory(device)) sample.memory_used_bytes = *memory;
+    sample.memory_used_bytes = UsedMemory(device);
     // What a slice answers for these is its parent's, or an error: not a figure of the slice.
     if (is_slice) return sample;
     if (Ask(functions_.power, device, &value)) sample.power_watts = value / 1e3;
@@ -82,7 +82,8 @@ class NvmlLibrary::Calls {
       sample.temperature_celsius = value;
     }
     if (Ask(functions_.throttle, device, &wide)) sample.throttle_reasons = wide;
-    if (Ask(functions_.energy, device, &wide)) sample.energy_joules = wide / 1e3;
+    if (Ask(functions_.energy, device, &wide))
+      sample.energy_joules = static_cast<double>(wide) / 1e3;
     if (last_error_ == kGpuIsLost) {
       last_error_ = kSuccess;
       return Error(kGpuIsLost, "sampling " + uuid);

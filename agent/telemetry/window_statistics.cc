@@ -13,6 +13,11 @@ void SetNumber(Record& record, Field field, const std::optional<double>& value) 
   if (value) record.Set(field, *value).IgnoreError();  // these are number fields
 }
 
+std::optional<double> MeanOf(double sum, int64_t count) {
+  if (count == 0) return std::nullopt;
+  return sum / static_cast<double>(count);
+}
+
 // Of `figure` over all devices, or nothing where one device lacks it.
 template <class Devices, class Figure>
 std::optional<double> SumOf(const Devices& devices, Figure figure) {
@@ -115,14 +120,13 @@ void WindowStatistics::Fill(Record& record) const {
   const double window_seconds = SecondsOf(*end_ - *begin_);
   SetNumber(record, Field::kWindowSeconds, window_seconds);
   SetNumber(record, Field::kPowerMeanWatts, SumOf(devices_, [](const DeviceSums& d) {
-              return d.power_count ? std::optional(d.power_watts / d.power_count) : std::nullopt;
+              return MeanOf(d.power_watts, d.power_count);
             }));
   SetNumber(record, Field::kEnergyJoules,
             SumOf(devices_, [&](const DeviceSums& d) { return EnergyOf(d, window_seconds); }));
   const auto mean_clock = [&](Field field, auto sum, auto count) {
-    const auto clocks = SumOf(devices_, [&](const DeviceSums& d) {
-      return d.*count ? std::optional(d.*sum / static_cast<double>(d.*count)) : std::nullopt;
-    });
+    const auto clocks =
+        SumOf(devices_, [&](const DeviceSums& d) { return MeanOf(d.*sum, d.*count); });
     if (clocks) SetNumber(record, field, *clocks / static_cast<double>(devices_.size()));
   };
   mean_clock(Field::kSmClockMeanHertz, &DeviceSums::clock_hertz, &DeviceSums::clock_count);
