@@ -15,8 +15,6 @@
 #include "common/clock/clock.h"
 #include "common/status/status.h"
 
-extern char** environ;
-
 namespace assay::cli {
 namespace {
 

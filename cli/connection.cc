@@ -140,8 +140,8 @@ absl::StatusOr<std::unique_ptr<Control>> Connection::ConnectLocal() {
         if (auto found = Open("unix:" + *socket); found.ok()) return found;
       }
     }
-    std::optional<int> end;
-    if (started && (end = Reap(started->pid))) started.reset();
+    const std::optional<int> end = started ? Reap(started->pid) : std::nullopt;
+    if (end) started.reset();
     if (!started && !StateLock::IsHeld(options_.state_dir)) {
       // One that ended between the first look and this one may have answered another command.
       if (starts == kMostStarts) return CouldNotStart(options_.state_dir, end, log_offset);

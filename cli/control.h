@@ -220,7 +220,7 @@ class Control {
   // All of EachResult.
   absl::StatusOr<std::vector<Record>> GetResults(const std::string& run) {
     std::vector<Record> records;
-    const absl::Status status =
+    absl::Status status =
         EachResult(run, [&records](Record record) { records.push_back(std::move(record)); });
     if (!status.ok()) return status;
     return records;

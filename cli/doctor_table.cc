@@ -33,7 +33,7 @@ Color StateColor(CheckState state) {
   return Color::kNone;
 }
 
-std::string PaddedTo(std::string text, size_t width) {
+std::string PaddedTo(const std::string& text, size_t width) {
   const size_t has = DisplayWidth(text);
   return has < width ? text + std::string(width - has, ' ') : text;
 }

@@ -14,8 +14,6 @@
 #include "common/net/sibling.h"
 #include "common/status/status.h"
 
-extern char** environ;
-
 namespace assay::cli {
 namespace {
 

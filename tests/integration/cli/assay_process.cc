@@ -13,8 +13,6 @@
 
 #include "common/net/sibling.h"
 
-extern char** environ;
-
 namespace assay::cli {
 namespace {
 
