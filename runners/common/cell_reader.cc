@@ -5,7 +5,7 @@
 
 #include <cerrno>
 #include <cmath>
-#include <cstring>
+#include <system_error>
 
 #include "runners/common/bad_input.h"
 
@@ -18,7 +18,9 @@ std::string ReadToEnd(int fd, const std::string& name) {
   for (;;) {
     const ssize_t count = read(fd, buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw BadInput("cannot read cell file " + name + ": " + std::strerror(errno));
+    if (count < 0)
+      throw BadInput("cannot read cell file " + name + ": " +
+                     std::generic_category().message(errno));
     if (count == 0) return text;
     text.append(buffer, static_cast<size_t>(count));
     if (text.size() > kMaxCellFileBytes) {
@@ -95,7 +97,8 @@ void CheckRanges(const CellFile& c, const std::string& name) {
 CellFile ReadCellFile(const std::string& path) {
   if (path == "-") return ParseCellFile(ReadToEnd(STDIN_FILENO, "-"), "-");
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw BadInput("cannot open cell file " + path + ": " + std::strerror(errno));
+  if (fd < 0)
+    throw BadInput("cannot open cell file " + path + ": " + std::generic_category().message(errno));
   struct Closer {
     int fd;
     ~Closer() { close(fd); }

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstring>
+#include <system_error>
 
 #include "common/runner_protocol/failure_message.h"
 #include "common/runner_protocol/records.h"
@@ -55,7 +55,9 @@ std::unique_ptr<RecordWriter> RecordWriter::Open(const std::string& target) {
     return std::make_unique<RecordWriter>(fd, true);
   }
   const int fd = open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) throw BadInput("cannot write records to " + target + ": " + std::strerror(errno));
+  if (fd < 0)
+    throw BadInput("cannot write records to " + target + ": " +
+                   std::generic_category().message(errno));
   return std::make_unique<RecordWriter>(fd, true);
 }
 

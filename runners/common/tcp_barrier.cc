@@ -10,9 +10,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -87,7 +87,7 @@ BarrierSocket Listen(const CellFile& cell) {
         listen(socket.fd(), 128) == 0) {
       return socket;
     }
-    why = std::strerror(errno);
+    why = std::generic_category().message(errno);
   }
   throw std::runtime_error("rank 0 cannot listen at " + cell.endpoint + ": " + why);
 }
@@ -137,7 +137,7 @@ std::map<int, BarrierSocket> AwaitAll(int listener, const CellFile& cell, Steady
       throw std::runtime_error("ranks that did not join: " + missing);
     }
     if (poll(fds.data(), fds.size(), MillisecondsTo(until)) < 0 && errno != EINTR) {
-      throw std::runtime_error(std::string("poll: ") + std::strerror(errno));
+      throw std::runtime_error("poll: " + std::generic_category().message(errno));
     }
     std::vector<BarrierSocket> still;
     for (size_t i = 0; i < pending.size(); ++i) {

@@ -12,6 +12,8 @@
 namespace assay::simulate {
 namespace {
 
+using std::string_literals::operator""s;
+
 [[noreturn]] void HangForEver() {
   for (;;) pause();
 }
@@ -48,7 +50,7 @@ void WhileMeasuring(const Behaviour& behaviour, RecordWriter& records) {
     for (int i = 0; i < 4096; ++i) std::printf("%s\n", line.c_str());
     std::fflush(stdout);
   }
-  if (behaviour.garbage) records.WriteRaw(std::string("\xff\xfe not a record {[\0", 20) + "\n");
+  if (behaviour.garbage) records.WriteRaw("\xff\xfe not a record {[\0\0\n"s);
   if (behaviour.huge_line) records.WriteRaw(std::string((1 << 20) + 16, 'y') + "\n");
   if (behaviour.close_records) records.Close();
   if (behaviour.crash_signal) Crash(*behaviour.crash_signal);
