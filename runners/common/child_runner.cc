@@ -18,8 +18,6 @@
 
 #include "runners/common/process_start.h"
 
-extern char** environ;
-
 namespace assay {
 namespace {
 

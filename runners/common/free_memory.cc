@@ -17,7 +17,7 @@ std::optional<int64_t> FirstNumber(const std::string& path) {
 
 std::optional<int64_t> MemAvailableBytes(const std::string& root) {
   std::ifstream file(root + "/proc/meminfo");
-  std::string name, unit;
+  std::string name;
   int64_t kib = 0;
   for (std::string line; file >> name >> kib && std::getline(file, line);) {
     if (name == "MemAvailable:") return kib * 1024;

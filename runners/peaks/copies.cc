@@ -1,6 +1,8 @@
 #include "runners/peaks/copies.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 
 namespace assay::peaks {
@@ -91,7 +93,7 @@ std::string Copies::Fault(uint64_t size) const {
     ReadTarget(got.data(), first * sizeof(float), kValues * sizeof(float));
     for (size_t i = 0; i < kValues; ++i) {
       const float value = values_.At(first + i);
-      if (std::memcmp(&value, &got[i], sizeof(float)) == 0) continue;
+      if (std::bit_cast<uint32_t>(value) == std::bit_cast<uint32_t>(got[i])) continue;
       return "byte " + std::to_string((first + i) * sizeof(float)) +
              " of the copy is not that of its source";
     }

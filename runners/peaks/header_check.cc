@@ -26,10 +26,12 @@ template <typename Ours, typename Theirs>
 struct SameShape : std::false_type {};
 template <typename OurResult, typename... Ours, typename TheirResult, typename... Theirs>
 struct SameShape<OurResult (*)(Ours...), TheirResult (*)(Theirs...)> {
+  // Pointers, too, are compared by their size. NOLINTBEGIN(bugprone-sizeof-expression)
   static constexpr bool value =
       sizeof...(Ours) == sizeof...(Theirs) && sizeof(OurResult) == sizeof(TheirResult) &&
       ((sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs>) &&
        ...);
+  // NOLINTEND(bugprone-sizeof-expression)
 };
 template <auto Ours, typename Theirs>
 constexpr bool kSame = SameShape<std::remove_reference_t<decltype(Driver().*Ours)>, Theirs>::value;

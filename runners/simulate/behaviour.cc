@@ -78,9 +78,8 @@ bool Holds(const std::string& conditions, const std::map<std::string, std::strin
     const size_t equals = condition.find('=');
     const auto field = fields.find(condition.substr(0, equals));
     if (equals == std::string::npos || field == fields.end()) {
-      std::string sentence = "ASSAY_SIMULATE: '";
-      sentence += rule + "': '" + condition + "' is no condition like model=resnet50";
-      throw BadInput(sentence);
+      throw BadInput("ASSAY_SIMULATE: '" + rule + "': '" + condition +
+                     "' is no condition like model=resnet50");
     }
     all = all && field->second == condition.substr(equals + 1);
   }
