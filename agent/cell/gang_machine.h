@@ -130,7 +130,7 @@ class GangMachine {
   Rank* FindRank(const std::string& attempt, uint32_t rank, Gang** gang, size_t* index);
   void Refuse(const std::string& attempt, const std::string& reason, const std::string& message);
   std::string FaultOf(const PrepareOrder& order) const;
-  // The next step of a gang that was started: settle, or its ranks.
+  // The next step of a gang that was started: the load, the sentinel, or its ranks.
   void Proceed(Gang& gang);
   bool MayRunBeside(const Gang& gang) const;
   bool NeedsSettling(const Gang& gang) const;

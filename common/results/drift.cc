@@ -14,7 +14,7 @@ std::optional<Before> BeforeOf(const Record& record) {
   const std::optional<int64_t> index = record.Integer(Field::kSentinelIndex);
   const std::optional<double> before = record.Number(Field::kSentinelBefore);
   if (series.empty() || !index || !before || !(*before > 0)) return std::nullopt;
-  // One attempt may begin the series of each node of a gang.
+  // A series is of one set of GPUs; a record of others is no part of it, whatever it says.
   return Before{series + " " + record.Text(Field::kGpuUuids), *index, *before};
 }
 
