@@ -330,7 +330,10 @@ void GangHost::Apply(const gang_action::Finish& action) {
     HeldGang& held = *found->second;
     report.started_at = held.started_at;
     FinishTelemetry(held);
-    report.telemetry.Merge(held.measured);
+    // The machine's word on a window of several ranks stands over the sampler's.
+    Record telemetry = std::move(held.measured);
+    telemetry.Merge(report.telemetry);
+    report.telemetry = std::move(telemetry);
     for (const DeviceFault& fault : held.faults) BlameDevice(fault, &report.ranks);
     if (const HeldRank& first = *held.ranks.front(); !first.device().simulated) {
       FillPlacement(first.placement, options_.sys_root, report.telemetry);

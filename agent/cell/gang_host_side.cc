@@ -35,6 +35,8 @@ CellFile Alone(CellFile cell, Side side) {
 CellFile LoadOf(CellFile cell) {
   Spec& spec = cell.spec;
   if (spec.batch == kBatchMax) spec.batch = kLoadBatchOfMax;
+  // A GPU by itself has no peer.
+  if (spec.mode == "peak" && spec.model == "peer") spec.model = "copy";
   if (spec.scaling == "strong") spec.batch = std::max<int64_t>(1, spec.batch / cell.world_size);
   if (spec.batch % std::max<int64_t>(1, spec.accumulate) != 0) spec.accumulate = 1;
   // Longer than the load may last: it is ended from here.

@@ -354,9 +354,7 @@ void GangMachine::FinishWhenAllGone(Gang& gang) {
   report.cell = gang.order.cell;
   report.node = node_;
   report.telemetry = std::move(gang.telemetry);
-  if (const std::optional<double> overlap = OverlapOf(gang)) {
-    report.telemetry.Set(Field::kColocateOverlapRatio, *overlap).IgnoreError();
-  }
+  NoteTogether(gang, report.telemetry);
   report.seconds = std::chrono::duration<double>(now_ - gang.started).count();
   for (Rank& rank : gang.ranks) report.ranks.push_back(std::move(rank.report));
   if (NeedsClosing(gang, report)) {

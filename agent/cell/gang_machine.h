@@ -158,7 +158,7 @@ class GangMachine {
   void CloseWindow(Gang& gang);
   void NoteWindow(Rank& rank, bool measuring);
   // Of cells that run on all GPUs at once: the share of the longest window that all had in common.
-  static std::optional<double> OverlapOf(const Gang& gang);
+  static void NoteTogether(const Gang& gang, Record& telemetry);
   static std::vector<std::string> GpusOf(const Gang& gang);
   std::chrono::nanoseconds SilenceLimit(const Gang& gang) const;
   void Emit(GangAction action) { actions_.push_back(std::move(action)); }

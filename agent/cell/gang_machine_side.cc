@@ -30,19 +30,24 @@ void GangMachine::NoteWindow(Rank& rank, bool measuring) {
   if (!measuring && rank.measured_from && !rank.measured_to) rank.measured_to = now_;
 }
 
-std::optional<double> GangMachine::OverlapOf(const Gang& gang) {
-  if (gang.order.spec.colocate != "all") return std::nullopt;
+// Of neighbours that measure at once: how long together, and the longest window as the agent saw
+// it, since the runners' figure is over their longest one.
+void GangMachine::NoteTogether(const Gang& gang, Record& telemetry) {
+  if (gang.order.spec.colocate != "all") return;
   std::chrono::nanoseconds longest{0};
   BootTime begin = BootTime::min(), end = BootTime::max();
   for (const Rank& rank : gang.ranks) {
-    if (!rank.measured_from || !rank.measured_to) return std::nullopt;
+    if (!rank.measured_from || !rank.measured_to) return;
     longest = std::max(longest, *rank.measured_to - *rank.measured_from);
     begin = std::max(begin, *rank.measured_from);
     end = std::min(end, *rank.measured_to);
   }
-  if (longest <= std::chrono::nanoseconds::zero()) return std::nullopt;
-  const auto common = std::max(end - begin, std::chrono::nanoseconds::zero());
-  return std::chrono::duration<double>(common) / std::chrono::duration<double>(longest);
+  if (longest <= std::chrono::nanoseconds::zero()) return;
+  const std::chrono::duration<double> common =
+      std::max(end - begin, std::chrono::nanoseconds::zero());
+  const double window = std::chrono::duration<double>(longest).count();
+  telemetry.Set(Field::kColocateOverlapRatio, common.count() / window).IgnoreError();
+  telemetry.Set(Field::kWindowSeconds, window).IgnoreError();
 }
 
 bool GangMachine::MayRunBeside(const Gang& gang) const {

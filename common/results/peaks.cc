@@ -34,9 +34,13 @@ void Peaks::Add(const Record& record) {
       cuda.empty()) {
     return;
   }
+  // A card that was held back, or shared, shows a lower ceiling than it has.
+  for (const std::string_view mark : {"suspect", "power_limited", "clock_limited", "shared"}) {
+    if (std::find(verdict.marks.begin(), verdict.marks.end(), mark) != verdict.marks.end()) return;
+  }
   double& highest =
       rates_[{card, cuda, record.Text(Field::kModel), record.Text(Field::kPrecision)}];
-  highest = std::max(highest, *rate);
+  highest = std::max(highest, *rate / MeasuredGpus(record));
 }
 
 std::optional<double> Peaks::Find(const Record& record, const std::string& model,

@@ -3,7 +3,8 @@
 //
 // A cell is held against ceilings of its own card and CUDA version: another cuBLAS may have a lower
 // ceiling, above which a sound cell would lie. Of several cells of one ceiling the highest counts;
-// what is invalid or simulated is none. Owner: who reads results. Thread rule: one thread.
+// of colocated ones a GPU's share counts; what is invalid, simulated, suspect, shared or held back
+// by a limit that somebody set is none. Owner: who reads results. Thread rule: one thread.
 #ifndef ASSAY_COMMON_RESULTS_PEAKS_H_
 #define ASSAY_COMMON_RESULTS_PEAKS_H_
 

@@ -220,11 +220,13 @@ void MarkSuspects(std::span<const Record> records, const std::vector<Measured>& 
   for (size_t i = 0; i < rows.size(); ++i) {
     const SummaryRow& row = rows[i];
     const Record& record = records[row.records.front()];
-    scaling.push_back({fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", measured[i].simulated,
-                                   measured[i].method, row.unit, row.target, row.stack, row.model,
-                                   row.mode, row.precision, row.batch, row.image,
-                                   row.accumulate.value_or(1), record.Text(Field::kLayout)),
-                       row.gpus.value_or(1) * row.nodes.value_or(1), measured[i].process_means});
+    scaling.push_back(
+        {fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", measured[i].simulated,
+                     measured[i].method, row.unit, row.target, row.stack, row.model, row.mode,
+                     row.precision, row.batch, row.image, row.accumulate.value_or(1),
+                     record.Text(Field::kLayout), record.Text(Field::kColocate),
+                     record.Text(Field::kData), record.Text(Field::kThermal)),
+         row.gpus.value_or(1) * row.nodes.value_or(1), measured[i].process_means});
   }
   const std::vector<bool> suspect = SuspectScaling(scaling);
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -182,7 +183,10 @@ grpc::ServerUnaryReactor* ControlService::GetCell(grpc::CallbackServerContext* c
     if (cell.cell.spec_index >= specs.size()) {
       return absl::DataLossError(fmt::format("cell {} of run {} has no spec", request->cell(), id));
     }
-    ASSAY_ASSIGN_OR_RETURN(const Comparands comparands, ComparandsOf(parts_.reader, id));
+    const bool drift = std::any_of(attempts.begin(), attempts.end(), [](const AttemptRow& each) {
+      return each.record.Has(Field::kSentinelSeries);
+    });
+    ASSAY_ASSIGN_OR_RETURN(const Comparands comparands, ComparandsOf(parts_.reader, id, drift));
     FillCell(run, specs[cell.cell.spec_index], cell, attempts, comparands, response);
     return absl::OkStatus();
   };

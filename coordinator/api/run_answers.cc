@@ -119,7 +119,7 @@ const RunOverview* FindResumable(const std::vector<RunOverview>& runs, const std
   return nullptr;
 }
 
-absl::StatusOr<Comparands> ComparandsOf(ResultReader& reader, const std::string& run) {
+absl::StatusOr<Comparands> ComparandsOf(ResultReader& reader, const std::string& run, bool drift) {
   constexpr uint32_t kCellsAtOnce = 500;
   Comparands comparands;
   ASSAY_ASSIGN_OR_RETURN(const std::vector<SpecResult> peaks, reader.ListPeaks());
@@ -128,6 +128,7 @@ absl::StatusOr<Comparands> ComparandsOf(ResultReader& reader, const std::string&
     comparands.peaks.Add(
         CellRecord(RunRow{}, peak.spec, peak.result.cell, attempt ? &*attempt : nullptr));
   }
+  if (!drift) return comparands;
   for (uint64_t after = 0;;) {
     ASSAY_ASSIGN_OR_RETURN(const std::vector<CellResult> cells,
                            reader.ListCells(run, after, kCellsAtOnce));

@@ -27,7 +27,8 @@ struct Comparands {
   SentinelReadings readings;  // of the run's counted attempts: what a cell's drift is told from
   Peaks peaks;                // of all runs in the store
 };
-absl::StatusOr<Comparands> ComparandsOf(ResultReader& reader, const std::string& run);
+// Without `drift` no readings: they are in every record of the run.
+absl::StatusOr<Comparands> ComparandsOf(ResultReader& reader, const std::string& run, bool drift);
 
 // The record of a cell with drift, utilisation, verdict and marks, which are computed on reading.
 Record JudgedRecord(const RunRow& run, const Spec& spec, const CellRow& cell,

@@ -178,10 +178,14 @@ void MergeApart(const Ranks& ranks, Record& into) {
        {Field::kSteps, Field::kDeviceSteps, Field::kSamples, Field::kSkippedSteps}) {
     SumOver(fields, field, into);
   }
-  for (const Field field : {Field::kStepP50Ms, Field::kStepP95Ms, Field::kStepP99Ms,
-                            Field::kCvRatio, Field::kCi95Ratio}) {
+  for (const Field field :
+       {Field::kStepP50Ms, Field::kStepP95Ms, Field::kStepP99Ms, Field::kCvRatio, Field::kCi95Ratio,
+        Field::kLatencyP50Ms, Field::kLatencyP95Ms, Field::kLatencyP99Ms}) {
     MaxOver(fields, field, into);
   }
+  MinOver(fields, Field::kGpuBusyRatio, into);
+  // Each rank has batches of its own: the fewest seen against the most claimed.
+  MinOver(fields, Field::kInputBatchesSeen, into);
   for (const Record* each : fields) {
     if (each->Text(Field::kStopReason) != "confidence") {
       into.SetText(Field::kStopReason, each->Text(Field::kStopReason));

@@ -60,6 +60,12 @@ bool IsRefusedAnywhere(const Spec& spec, Placement placement, Place& place) {
                   : "colocate: all takes every GPU of a node, and placement per-gpu one");
     return true;
   }
+  if (spec.colocate == "all" && spec.batch == kBatchMax) {
+    CannotRun(
+        place, reason::kUnsupportedValue,
+        "colocate: all runs the same cell on every GPU, and batch: max may be another on each");
+    return true;
+  }
   if (std::string why = ImpossibleShape(spec, placement); !why.empty()) {
     CannotRun(place, reason::kTooFewGpus, std::move(why));
     return true;

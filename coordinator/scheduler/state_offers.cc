@@ -183,8 +183,9 @@ void CoordinatorState::Impl::Offer(Run& run, Cell& cell, std::vector<Share> shar
 bool CoordinatorState::Impl::IsClosing(const Run& of, const Gang& gang) const {
   if (gang.parts.size() != 1 || gang.row.simulated) return false;
   if (of.SpecOf(of.CellAt(gang.cell)).thermal != "settled") return false;
+  // Queues that this node could serve, and how much waits in them.
+  std::vector<const Place*> places;
   uint64_t pending = 0;
-  std::map<std::string_view, size_t> slots;  // gangs that a node could take at once, by its GPUs
   for (const auto& [id, run] : runs_) {
     for (const auto& [key, queue] : run->queues) {
       const Place& place = run->places[key.place];
@@ -195,16 +196,24 @@ bool CoordinatorState::Impl::IsClosing(const Run& of, const Gang& gang) const {
                            });
       if (here == place.candidates.end() || here->node != gang.row.node) continue;
       pending += queue.size();
-      for (const Candidate& candidate : place.candidates) {
-        size_t& most = slots[candidate.node];
-        most = std::max(most,
-                        candidate.devices.size() / static_cast<size_t>(place.DevicesOf(candidate)));
-      }
+      places.push_back(&place);
     }
   }
-  uint64_t others = 0;
-  for (const auto& [node, count] : slots) others += count;
-  return pending == 0 || pending < others;  // its own GPUs are one of them
+  if (pending == 0) return true;
+  std::map<std::string_view, size_t> slots;  // gangs that a node could take at once, by its GPUs
+  uint64_t others = 0;                       // their sum; its own GPUs are among them
+  for (const Place* place : places) {
+    for (const Candidate& candidate : place->candidates) {
+      const size_t many =
+          candidate.devices.size() / static_cast<size_t>(place->DevicesOf(candidate));
+      size_t& most = slots[candidate.node];
+      if (many <= most) continue;
+      others += many - most;
+      most = many;
+      if (pending < others) return true;
+    }
+  }
+  return false;
 }
 
 void CoordinatorState::Impl::SendPrepare(Gang& gang, GangPart& part) {

@@ -110,6 +110,22 @@ TEST(Peaks, WhatIsInvalidSimulatedFailedOrNoPeakIsNoCeiling) {
   EXPECT_FALSE(Join(peaks, Trained()).flops.has_value());
 }
 
+TEST(Peaks, OfACardThatWasHeldBackThereIsNoCeiling) {
+  Peaks peaks;
+  peaks.Add(With(Cell("gemm", "peak", 24000),
+                 {{Field::kPowerLimitWatts, 350.0}, {Field::kPowerLimitDefaultWatts, 700.0}}));
+  peaks.Add(With(Cell("gemm", "peak", 24000), {{Field::kGpuUuids, std::string("GPU-1")},
+                                               {Field::kForeignProcesses, std::string("x (1)")}}));
+  EXPECT_FALSE(Join(peaks, Trained()).flops.has_value());
+}
+
+TEST(Peaks, OfColocatedGpusTheShareOfOneIsTheCeiling) {
+  Peaks peaks;
+  peaks.Add(With(Cell("gemm", "peak", 96000), {{Field::kColocate, std::string("all")},
+                                               {Field::kGpuUuids, std::string("GPU-1;GPU-2")}}));
+  EXPECT_DOUBLE_EQ(*Join(peaks, Trained()).flops, 48e12);
+}
+
 TEST(Peaks, APeakItselfAndASimulatedCellHaveNoUtilisation) {
   EXPECT_FALSE(Join(H200(), Cell("gemm", "peak", 48000)).flops.has_value());
   EXPECT_FALSE(Join(H200(), Trained({{Field::kSimulated, true}})).mfu.has_value());

@@ -86,6 +86,24 @@ TEST(Summarize, AGangAboveLinearIsSuspectAndKept) {
   EXPECT_THAT(rows[2].marks, IsEmpty());
 }
 
+// What every GPU of a node did together is no base of world size 1.
+TEST(Summarize, TheBaseOfAGangIsNeitherColocatedNorFedInAnotherWay) {
+  for (const auto& [field, text] : {std::pair{Field::kColocate, "all"}, {Field::kData, "host"}}) {
+    std::vector<Record> records;
+    for (int64_t repeat = 1; repeat <= 3; ++repeat) {
+      const double noise = static_cast<double>(repeat) - 2;
+      records.push_back(Ok("one", repeat, 100 + noise));
+      Record other = Ok("other", repeat, 400 + noise);
+      other.SetText(field, text);
+      records.push_back(other);
+      Record four = Ok("four", repeat, 480 + noise);
+      EXPECT_TRUE(four.Set(Field::kGpus, int64_t{4}).ok());
+      records.push_back(four);
+    }
+    EXPECT_THAT(Summarize(records)[2].marks, ElementsAre("suspect")) << text;
+  }
+}
+
 TEST(Summarize, OtherTargetsAndStacksAreOtherRows) {
   Record other_target = Ok("a", 1, 100);
   other_target.SetText(Field::kTarget, "A100");

@@ -252,6 +252,8 @@ TEST(Feasibility, ColocateAllIsOfOneRankAndOfWholeNodes) {
     submit.matrix.select.placement = Placement::kPerGpu;
   });
   EXPECT_EQ(bench.CellOf(run, 1).reason, reason::kUnsupportedValue);
+  spec.batch = kBatchMax;
+  EXPECT_EQ(bench.CellOf(bench.Submit({spec}), 1).reason, reason::kUnsupportedValue);
 }
 
 // Case 19: a mix of versions is refused before launch, with the versions of both nodes.
