@@ -45,6 +45,8 @@ using Greeting = std::array<uint32_t, 4>;
 constexpr uint32_t kMark = 0x41535359;
 constexpr char kGo = 'G';
 constexpr char kDone = 'D';
+// Connections that have said nothing yet; with more, the oldest is a stranger and is closed.
+constexpr size_t kMostSilent = 256;
 
 struct AddressList {
   addrinfo* first = nullptr;
@@ -157,6 +159,7 @@ std::map<int, BarrierSocket> AwaitAll(int listener, const CellFile& cell, Steady
     if (fds[0].revents != 0) {
       BarrierSocket accepted(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
       if (accepted.fd() >= 0) pending.push_back(std::move(accepted));
+      if (pending.size() > kMostSilent) pending.erase(pending.begin());
     }
   }
   return ranks;
