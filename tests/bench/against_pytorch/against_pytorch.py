@@ -15,6 +15,11 @@ The summary gives, for each combination, the median of ours over theirs and the 
 statistics (median_interval.py); for lane graph also the ratio of our graph to their eager figure of the
 same round. With --repeat-cv N it is N fresh processes of assay-train, all listed, and their
 coefficient of variation. --require makes the goals of the summary part of the exit code.
+
+--limit SECONDS begins no round that would not end in time, going by the longest so far; rounds that were
+asked for and not made are said and are exit code 1. --earlier FILE.json... (--output of such a run on
+the same machine) puts the pairs of those runs before its own into the summary: that is how they are
+made up for.
 """
 
 import argparse
@@ -26,6 +31,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -132,9 +138,24 @@ def row_of(what, mode, batch, mine, ratios, least_median, least_low):
     return row
 
 
-def compare(options):
+def earlier_pairs(options):
     pairs = []
-    for number in range(1, options.pairs + 1):
+    for file in options.earlier:
+        rounds = max((p["round"] for p in pairs), default=0)
+        pairs += [{**p, "round": p["round"] + rounds} for p in json.loads(file.read_text())["pairs"]]
+    return pairs
+
+
+def compare(options):
+    pairs = earlier_pairs(options)
+    before = max((p["round"] for p in pairs), default=0)
+    start, longest, made = time.monotonic(), 0, 0
+    while made < options.pairs:
+        begin = time.monotonic()
+        if options.limit and begin - start + longest > options.limit:
+            break
+        made += 1
+        number = before + made
         for mode in options.mode:
             for batch in options.batch:
                 for lane in options.lane:
@@ -148,6 +169,7 @@ def compare(options):
                             "assay_fields": a, "pytorch_fields": b}
                     print(json.dumps(pair), flush=True)
                     pairs.append(pair)
+        longest = max(longest, time.monotonic() - begin)
     summary = summary_of(pairs, options)
     for row in summary:
         interval = "no ratio" if row["interval"] is None else (
@@ -157,8 +179,11 @@ def compare(options):
         lost = f"  {row['without_ratio']} without a ratio" if row["without_ratio"] else ""
         sys.stderr.write(f"{row['what']:26} {row['mode']:6}{row['batch']:5}  n={row['pairs']}  "
                          f"{interval}{lost}{met}\n")
-    failed = any(p["ratio"] is None for p in pairs)
-    return {"pairs": pairs, "summary": summary}, failed, all(r["met"] is not False for r in summary)
+    if made < options.pairs:
+        sys.stderr.write(f"{made} rounds of {options.pairs} in {options.limit:g} s\n")
+    failed = made < options.pairs or any(p["ratio"] is None for p in pairs)
+    rounds = {"asked": options.pairs, "made": made, "earlier": before}
+    return {"rounds": rounds, "pairs": pairs, "summary": summary}, failed, all(r["met"] is not False for r in summary)
 
 
 def repeat(options):
@@ -190,6 +215,8 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--limit", type=float, help="seconds for all rounds")
+    parser.add_argument("--earlier", type=pathlib.Path, nargs="+", default=[])
     parser.add_argument("--batch", type=int, nargs="+")
     parser.add_argument("--mode", nargs="+", choices=["train", "infer"])
     parser.add_argument("--lane", nargs="+", choices=["eager", "graph"])
