@@ -4,8 +4,10 @@ run) are held against peaks that are merged beside them.
 
 usage: peaks_test.py BIN_DIR [unittest arguments]
 """
+import hashlib
 import json
 import pathlib
+import re
 import sys
 import unittest
 
@@ -23,7 +25,12 @@ def rows_of(path):
 
 
 def write(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    """An .assay file of `rows`, with an end line that fits them."""
+    kinds = [row.get("kind") for row in rows]
+    body = "".join(json.dumps(row) + "\n" for row in rows if row.get("kind") != "end")
+    end = {"kind": "end", **{kind + "s": kinds.count(kind) for kind in ("spec", "cell", "attempt")},
+           "sha256": hashlib.sha256(body.encode()).hexdigest()}
+    path.write_text(body + json.dumps(end) + "\n")
     return path
 
 
@@ -36,27 +43,32 @@ def with_work(rows):
 
 
 def peaks_like(rows, model, precision, rate, letter):
-    """A run of one cell of mode peak on the same card, made of the first cell of `rows`."""
+    """A run of one cell of mode peak on the same card, made of the first cell of `rows` that is ok."""
     def renamed(value):
         if isinstance(value, dict):
             return {key: renamed(part) for key, part in value.items()}
         if isinstance(value, list):
             return [renamed(part) for part in value]
-        ids = isinstance(value, str) and len(value) == 26 and value.startswith("01M8Q")
+        ids = isinstance(value, str) and re.fullmatch("01[0-9A-Z]{24}", value)
         return value[:-1] + letter if ids else value
 
-    kinds = {}
-    for row in rows:
-        kinds.setdefault(row.get("kind", "head"), row)
-    head, run, spec, cell, attempt = (renamed(kinds[k]) for k in ("head", "run", "spec", "cell", "attempt"))
+    def first(kind, fits=lambda row: True):
+        return next(r for r in rows if r.get("kind", "head") == kind and fits(r.get("row")))
+
+    ok = first("cell", lambda row: row["outcome"] == "ok")
+    counted = first("attempt", lambda row: row["id"] == ok["row"]["counted_attempt"])
+    head, run, spec, cell, attempt = map(renamed, (first("head"), first("run"), first("spec"), ok, counted))
     run["row"].update(cells=1, specs=1, repeat=1, name="peaks", digest=64 * letter.lower())
-    spec["row"].update(model=model, mode="peak", precision=precision, batch=1, image="",
-                       layout="contiguous", key=16 * letter.lower(), index=0)
+    canonical = {"mode": "peak", "model": model} | ({"precision": precision} if precision != "fp32" else {})
+    text = "".join(f"{name}={value}\n" for name, value in canonical.items())  # docs/matrix.md, Key
+    spec["row"].update(model=model, mode="peak", precision=precision, batch=1, image="", layout="",
+                       lane="eager", key=hashlib.sha256(text.encode()).hexdigest()[:16], index=0)
     cell["row"].update(spec_index=0, cell=1, repeat=1)
     attempt["row"].update(runner="assay-peaks", stack="peaks", cell=1)
     record = attempt["row"]["record"]
     record.update(model=model, mode="peak", precision=precision, throughput=rate, seconds=5.0,
                   host_seconds=5.0, samples=round(5 * rate), unit="GFLOP/s", stack="peaks")
+    record.pop("window_seconds", None)  # by the agent's clock, of the cell that this was
     return [head, run, spec, cell, attempt]
 
 
@@ -84,7 +96,8 @@ class Peaks(unittest.TestCase):
             t.assay("merge", write(t.dir / "copy.assay",
                                    peaks_like(rows, "copy", "fp32", 4200, "C")), check=0)
             measured = [row for row in t.results(run) if row["outcome"] == "ok"]
-            self.assertEqual(len(measured), 9)
+            self.assertEqual(len(measured), sum(row["outcome"] == "ok" for row in before))
+            self.assertGreater(len(measured), 0)
             for row in measured:
                 self.assertEqual(row["peak_flops_per_second"], 640e12)
                 self.assertEqual(row["peak_copy_bytes_per_second"], 4.2e12)
