@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -24,8 +25,9 @@ struct HostedRank {
   bool greeted = false, joined = false, said_ok = false, garbage = false, told_to_stop = false;
 };
 struct Hosted {
-  std::string state;  // acquiring, ready, running
+  std::string state;  // acquiring, ready, beside, running
   bool window = false;
+  std::optional<Side> side;              // runs beside the cell, before or behind it
   std::map<uint32_t, HostedRank> ranks;  // of this node
 };
 
@@ -35,7 +37,7 @@ class RandomGangs {
 
   void Disturb() {
     const std::string attempt = AnyAttempt();
-    switch (Roll(16)) {
+    switch (Roll(18)) {
       case 0:
       case 1:
       case 2:
@@ -53,6 +55,9 @@ class RandomGangs {
         return Pass(milliseconds(Roll(20) == 0 ? Roll(400'000) : Roll(8000)));
       case 9:
         return Nonsense(attempt);
+      case 10:
+      case 11:
+        return EndSide(attempt);
       default:
         return RankDoes(attempt);
     }
@@ -67,6 +72,8 @@ class RandomGangs {
   void CheckThatAllEnds() {
     for (int i = 0; i < 2000 && !hosted_.empty(); ++i) {
       for (const auto& [attempt, hosted] : std::map(hosted_)) {
+        EndSide(attempt);  // each has a limit of its own
+        Settle();
         for (const auto& [rank, process] : hosted.ranks) {
           if (process.alive && process.told_to_stop) Die(attempt, rank, -1, SIGTERM);
         }
@@ -89,7 +96,10 @@ class RandomGangs {
     PrepareOrder order;
     order.attempt = attempt;
     order.run = "R";
+    order.stack = "libtorch";
     order.prepare_seconds = 60;
+    order.closing = Roll(3) == 0;
+    if (Roll(3) == 0) order.spec.thermal = "cold";
     order.spec.limits = {.cell_seconds = 300, .no_step_seconds = 60};
     const int world = 1 + Roll(3);
     for (int rank = 0; rank < world; ++rank) {
@@ -132,7 +142,12 @@ class RandomGangs {
   // Of attempts and ranks that there are not, or not any more.
   void Nonsense(const std::string& attempt) {
     const uint32_t rank = static_cast<uint32_t>(7 + Roll(3));
-    switch (Roll(5)) {
+    switch (Roll(6)) {
+      case 5: {
+        const auto it = hosted_.find(attempt);
+        const bool runs = it != hosted_.end() && it->second.side.has_value();
+        return Do(gang_event::SideEnded{runs ? "nothing" : attempt, Side::kSettle, {}});
+      }
       case 0:
         return Do(gang_event::RankRecord{attempt, rank, record::Joined{}});
       case 1:
@@ -144,6 +159,19 @@ class RandomGangs {
       default:
         return Do(gang_event::RecordsClosed{attempt, rank});
     }
+  }
+
+  void EndSide(const std::string& attempt) {
+    const auto it = hosted_.find(attempt);
+    if (it == hosted_.end() || !it->second.side) return;
+    gang_event::SideEnded ended{attempt, *std::exchange(it->second.side, std::nullopt), {}};
+    ended.result.applies = Roll(8) > 0;
+    ended.result.done = Roll(3) > 0;
+    ended.result.hopeless = !ended.result.done && Roll(2) == 0;
+    ended.result.why = "the load left";
+    ended.result.seconds = Roll(4) == 0 ? 0 : 40;
+    if (ended.side == Side::kSentinel && Roll(3) > 0) ended.result.throughput = 6000;
+    Do(ended);
   }
 
   void RankDoes(const std::string& attempt) {
@@ -230,17 +258,34 @@ class RandomGangs {
     const auto it = hosted_.find(release.attempt);
     if (it == hosted_.end()) return;  // of what came after its end
     EXPECT_NE(it->second.state, "running") << "released while it runs";
+    EXPECT_FALSE(it->second.side) << "released while something runs beside";
     reached_.insert("released in " + it->second.state);
     hosted_.erase(it);
   }
   void On(const gang_action::Spawn& spawn) {
     Hosted& hosted = hosted_.at(spawn.attempt);
-    EXPECT_EQ(hosted.state, "ready");
+    EXPECT_TRUE(hosted.state == "ready" || hosted.state == "beside") << hosted.state;
+    EXPECT_FALSE(hosted.side) << "the load still runs";
     hosted.state = "running";
     for (auto& [rank, process] : hosted.ranks) {
       process.alive = Roll(15) > 0;
       if (!process.alive) failed_.push_back({spawn.attempt, rank, "no such file"});
     }
+  }
+  void On(const gang_action::RunSide& run) {
+    Hosted& hosted = hosted_.at(run.attempt);
+    EXPECT_FALSE(hosted.side) << "two at once";
+    for (const auto& [rank, process] : hosted.ranks) {
+      EXPECT_FALSE(process.alive) << "beside a rank that runs";
+    }
+    hosted.side = run.side;
+    const bool before = hosted.state != "running";
+    reached_.insert(std::string(SideName(run.side)) + (before ? " before" : " behind"));
+    if (before) hosted.state = "beside";
+  }
+  void On(const gang_action::StopSide& stop) {
+    EXPECT_TRUE(hosted_.at(stop.attempt).side) << "stops what is gone";
+    reached_.insert("side stopped");
   }
   void On(const gang_action::StopRank& stop) {
     HostedRank& process = hosted_.at(stop.attempt).ranks.at(stop.rank);
@@ -265,6 +310,7 @@ class RandomGangs {
     const auto it = hosted_.find(finish.report.attempt);
     ASSERT_TRUE(it != hosted_.end()) << "reported twice";
     EXPECT_FALSE(it->second.window) << "the window was left open";
+    EXPECT_FALSE(it->second.side) << "reported while something runs beside";
     EXPECT_EQ(finish.report.ranks.size(), it->second.ranks.size());
     for (const RankReport& rank : finish.report.ranks) {
       const HostedRank& process = it->second.ranks.at(rank.rank);
@@ -302,6 +348,11 @@ TEST(RandomGangs, EachEndsOnceAndNothingIsOkThatWasNotSaidSo) {
   }
   for (const char* state : {"acquiring",
                             "ready",
+                            "beside",
+                            "settle before",
+                            "sentinel before",
+                            "sentinel behind",
+                            "side stopped",
                             "running",
                             "window",
                             "released in acquiring",
