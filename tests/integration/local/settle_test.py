@@ -23,7 +23,8 @@ class Settle(unittest.TestCase):
             self.assertEqual([r["outcome"] for r in rows], ["ok"] * 4)
             for row in rows:
                 self.assertIs(row["settled"], True, row)
-                self.assertEqual(row["marks"], ["simulated"])
+                # A window of a few steps of real time converges or does not, by chance.
+                self.assertEqual(set(row["marks"]) - {"unconverged"}, {"simulated"})
                 self.assertEqual(row["sentinel_series"], rows[0]["attempt"])
                 self.assertEqual((row["sentinel_index"], row["drift_ratio"]), (1, None))
                 self.assertGreater(row["sentinel_before"], 0)
