@@ -44,7 +44,9 @@ TEST_F(GpuTrain, DeviceAndHostClockAgreeWithinTwoPercent) {  // case 27
 
 TEST_F(GpuTrain, LatencyIsNoShorterThanAStepBackToBack) {
   for (const std::string lane : {"eager", "graph"}) {
+    // So large that the device decides: where the host does, it is slower back to back at times.
     CellFile cell = Cell("amp-fp16", 64);
+    cell.spec.image = "224x224";
     cell.spec.lane = lane;
     cell.spec.mode = "infer";
     const RunnerResult result = Run(cell);
@@ -60,8 +62,9 @@ TEST_F(GpuTrain, LatencyIsNoShorterThanAStepBackToBack) {
 }
 
 TEST_F(GpuTrain, DataFromTheHostIsCopiedBesideTheSteps) {
-  for (const std::string lane : {"eager", "graph"}) {
-    CellFile cell = Cell("amp-fp16", 64);
+  // Where the device decides, since the calls for a copy are work of the host.
+  for (const auto& [lane, batch] : {std::pair{"eager", 256}, {"graph", 64}}) {
+    CellFile cell = Cell("amp-fp16", batch);
     cell.spec.lane = lane;
     cell.spec.image = "224x224";
     const RunnerResult synthetic = Run(cell);
@@ -73,7 +76,7 @@ TEST_F(GpuTrain, DataFromTheHostIsCopiedBesideTheSteps) {
     const double ratio =
         host.fields["throughput"].get<double>() / synthetic.fields["throughput"].get<double>();
     EXPECT_LT(ratio, 1.03) << lane << ": faster than without copies";
-    // 38.5 MB a step, beside it: even PCIe 3.0 carries them in less than a step takes.
+    // 38.5 MB at 64, beside the step: even PCIe 3.0 carries them in less than a step takes.
     EXPECT_GT(ratio, 0.7) << lane << ": copies are not beside the steps";
   }
 }

@@ -91,6 +91,10 @@ class Side:
         if self.train:
             self.optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9,
                                              weight_decay=1e-4, fused=True)
+            # Where the scaler skips the first step, which it does as soon as 65,536 times a gradient is too
+            # large, the fused kernel leaves momenta as they were allocated, and no later step is finite.
+            for parameter in self.model.parameters():
+                self.optimizer.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
             self.scaler = torch.amp.GradScaler(self.device, enabled=self.precision == "amp-fp16")
         self.graphs = None
         self.steps = 0
@@ -185,6 +189,7 @@ def main():
     steps, seconds, host, output = side.window(cell["spec"]["stop"]["max_seconds"])
     finite = bool(torch.isfinite(output).all())
     print(json.dumps({
+        **({} if finite else {"error": "the loss is not finite"}),
         "throughput": steps * side.batch / seconds if finite else None, "steps": steps,
         "seconds": seconds, "host_seconds": host, "warmup_seconds": warm, "import_seconds": load,
         "ready_seconds": primed, "finite": finite, "layers": side.layers,
