@@ -86,6 +86,7 @@ void AddMeasurement(const Measurement& m, int64_t batch, json& fields) {
   fields["warmup_steps"] = m.warmup_steps;
   fields["stop_reason"] = m.stop_reason;
   fields["skipped_steps"] = m.counts.skipped;
+  fields["input_batches_seen"] = m.counts.inputs;
 }
 
 json Milliseconds(const std::optional<double>& seconds) {

@@ -49,6 +49,7 @@ StepOutput Trainer::TrainStep(const Batch& batch) {
   ReleaseGradients();
   const int64_t micro = batch.labels.size(0) / accumulate_;
   StepOutput output;
+  output.input = batch.images;
   for (int64_t i = 0; i < accumulate_; ++i) {
     const at::Tensor share = accumulate_ == 1
                                  ? Accumulate(batch.images, batch.labels)
@@ -80,6 +81,7 @@ StepOutput Trainer::InferStep(const Batch& batch) {
   const c10::InferenceMode inference;
   const int64_t micro = batch.labels.size(0) / accumulate_;
   StepOutput output;
+  output.input = batch.images;
   for (int64_t i = 0; i < accumulate_; ++i) {
     const AutocastScope autocast(precision_, device_type_);
     output.logits = model_.Forward(batch.images.narrow(0, i * micro, micro));

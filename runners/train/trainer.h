@@ -32,6 +32,7 @@ struct StepOutput {
   at::Tensor loss;       // mean over the batch, fp32, one element; undefined in inference
   at::Tensor found_inf;  // 1 where the step was skipped; undefined without loss scaling
   at::Tensor logits;     // inference only
+  at::Tensor input;      // what the model was given: the batch's images, whole
 };
 
 class Trainer {

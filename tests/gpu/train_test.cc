@@ -1,5 +1,6 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -33,6 +34,39 @@ TEST_F(GpuTrain, StepsCountedOnTheDeviceAreThoseClaimed) {
   const RunnerResult result = Run(Cell("fp32", 16));
   ASSERT_EQ(result.outcome, "ok") << result.message;
   EXPECT_EQ(result.fields["device_steps"], result.fields["steps"]);
+}
+
+// Looked at by the kernel that counts the steps, in recordings too; with data of the host the
+// copies are looked at where the step reads them.
+TEST_F(GpuTrain, EveryBatchThatRotatesIsSeenByTheDevice) {
+  for (const std::string lane : {"eager", "graph"}) {
+    for (const std::string data : {"synthetic", "host"}) {
+      CellFile cell = Cell("amp-fp16", 16);
+      cell.spec.lane = lane;
+      cell.spec.data = data;
+      const RunnerResult result = Run(cell);
+      ASSERT_EQ(result.outcome, "ok") << lane << " " << data << ": " << result.message;
+      EXPECT_EQ(result.fields["data_batches"], 8);
+      EXPECT_EQ(result.fields["input_batches_seen"], 8) << lane << " " << data;
+    }
+  }
+}
+
+TEST_F(GpuTrain, TheSameInputTwiceIsOneInput) {
+  const std::unique_ptr<Device> device = MakeCudaDevice("", 0);
+  const at::Tensor a =
+      at::randn({4, 3, 17, 17}, at::TensorOptions(at::kFloat).device(device->torch()));
+  const at::Tensor same = a.clone(), other = a + 1;
+  device->BeginWindow();
+  for (const at::Tensor& input : {a, same, a}) device->CountStep({}, {}, input);
+  EXPECT_EQ(device->Counts().inputs, 1);
+  device->CountStep({}, {}, other);
+  EXPECT_EQ(device->Counts().inputs, 2);
+  device->CountStep({}, {}, {});
+  EXPECT_EQ(device->Counts().inputs, 2);
+  EXPECT_EQ(device->Counts().steps, 5);
+  device->BeginWindow();
+  EXPECT_EQ(device->Counts().inputs, 0);
 }
 
 TEST_F(GpuTrain, DeviceAndHostClockAgreeWithinTwoPercent) {  // case 27
@@ -122,7 +156,7 @@ TEST_F(GpuTrain, TraceHasTheKernelsAndTheirLengths) {
   device->Synchronize();
   device->BeginWindow();
   for (int i = 0; i < 10; ++i) at::mm(a, a);
-  device->CountStep({}, {});
+  device->CountStep({}, {}, {});
   device->EndStep();
   const double seconds = device->TakeOldest();
   const auto spans = device->Trace([&] {

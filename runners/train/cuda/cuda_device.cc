@@ -142,7 +142,8 @@ class CudaDevice final : public Device {
     c10::cuda::set_device(device_.index());
     C10_CUDA_CHECK(cudaFree(nullptr));  // the context itself, which nothing has needed yet
     context_used_bytes_ = Memory().used_bytes;
-    counts_ = at::zeros({3}, at::TensorOptions(at::kLong).device(device_));
+    counts_ = at::zeros({sizeof(DeviceCounts) / sizeof(int64_t)},
+                        at::TensorOptions(at::kLong).device(device_));
     start_ = std::make_unique<Event>();
     for (std::unique_ptr<Event>& event : ring_) event = std::make_unique<Event>();
   }
@@ -192,10 +193,14 @@ class CudaDevice final : public Device {
     start_->Record(Stream());
   }
 
-  void CountStep(const at::Tensor& loss, const at::Tensor& found_inf) override {
+  void CountStep(const at::Tensor& loss, const at::Tensor& found_inf,
+                 const at::Tensor& input) override {
     C10_CUDA_CHECK(train::CountStep(
-        counts_.data_ptr<int64_t>(), loss.defined() ? loss.data_ptr<float>() : nullptr,
-        found_inf.defined() ? found_inf.data_ptr<float>() : nullptr, Stream()));
+        reinterpret_cast<DeviceCounts*>(counts_.data_ptr<int64_t>()),
+        loss.defined() ? loss.data_ptr<float>() : nullptr,
+        found_inf.defined() ? found_inf.data_ptr<float>() : nullptr,
+        input.defined() ? static_cast<const uint32_t*>(input.const_data_ptr()) : nullptr,
+        input.defined() ? static_cast<int64_t>(input.nbytes() / sizeof(uint32_t)) : 0, Stream()));
   }
 
   void EndStep() override { EndOf(ended_++).Record(Stream()); }
@@ -217,8 +222,8 @@ class CudaDevice final : public Device {
 
   StepCounts Counts() override {
     const at::Tensor host = counts_.cpu();
-    const int64_t* c = host.const_data_ptr<int64_t>();
-    return {c[0], c[1], c[2]};
+    const auto* c = reinterpret_cast<const DeviceCounts*>(host.const_data_ptr<int64_t>());
+    return {c->steps, c->skipped, c->non_finite, c->inputs};
   }
 
   void PrepareToRecord() override { recorder_.emplace(device_.index()); }
@@ -247,7 +252,7 @@ class CudaDevice final : public Device {
 
   const c10::Device device_;
   int64_t context_used_bytes_ = 0;
-  at::Tensor counts_;  // int64 {steps, skipped, non_finite}
+  at::Tensor counts_;  // a DeviceCounts
   std::unique_ptr<Event> start_;
   std::array<std::unique_ptr<Event>, kMostPending + 2> ring_;
   int64_t ended_ = 0;

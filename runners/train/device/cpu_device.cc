@@ -2,12 +2,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <deque>
 #include <fstream>
 
 #include "runners/train/device/device.h"
+#include "runners/train/device/input_checksum.h"
 
 namespace assay::train {
 namespace {
@@ -38,8 +40,14 @@ class CpuDevice final : public Device {
     start_ = last_ = Clock::now();
   }
 
-  void CountStep(const at::Tensor& loss, const at::Tensor& found_inf) override {
+  void CountStep(const at::Tensor& loss, const at::Tensor& found_inf,
+                 const at::Tensor& input) override {
     ++counts_.steps;
+    if (input.defined()) {
+      NoteChecksum(ChecksumShare(static_cast<const uint32_t*>(input.const_data_ptr()),
+                                 static_cast<int64_t>(input.nbytes() / sizeof(uint32_t)), 0, 1),
+                   &counts_.inputs, checksums_.data());
+    }
     if (loss.defined() && !std::isfinite(loss.item<float>())) ++counts_.non_finite;
     if (found_inf.defined() && found_inf.item<float>() != 0) ++counts_.skipped;
   }
@@ -73,6 +81,7 @@ class CpuDevice final : public Device {
 
  private:
   StepCounts counts_;
+  std::array<uint64_t, kMostInputs> checksums_{};
   Clock::time_point start_, last_;
   std::deque<Clock::time_point> pending_;
 };

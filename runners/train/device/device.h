@@ -38,6 +38,7 @@ struct StepCounts {
   int64_t steps = 0;
   int64_t skipped = 0;     // by loss scaling
   int64_t non_finite = 0;  // steps whose loss was not finite
+  int64_t inputs = 0;      // different inputs, by checksum; at most kMostInputs
 };
 
 struct StackVersions {
@@ -93,8 +94,10 @@ class Device {
   // Waits for the device, sets the counts to zero and marks the start.
   virtual void BeginWindow() = 0;
   // Counts a step on the device, behind all work so far; part of a recording of the step. `loss`
-  // and `found_inf` are float32 tensors of one element on the device, or undefined.
-  virtual void CountStep(const at::Tensor& loss, const at::Tensor& found_inf) = 0;
+  // and `found_inf` are float32 tensors of one element on the device, or undefined. `input` is what
+  // the step read, dense in memory (input_checksum.h), or undefined.
+  virtual void CountStep(const at::Tensor& loss, const at::Tensor& found_inf,
+                         const at::Tensor& input) = 0;
   // Marks the end of a step behind all work so far. At most kMostPending steps may be unread.
   virtual void EndStep() = 0;
   virtual int64_t PendingSteps() const = 0;

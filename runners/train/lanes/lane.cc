@@ -9,7 +9,7 @@ const std::vector<std::string>& LaneNames() {
 
 StepOutput EagerLane::Step() {
   const StepOutput output = trainer_.Step(data_.Next());
-  device_.CountStep(output.loss, output.found_inf);
+  device_.CountStep(output.loss, output.found_inf, output.input);
   return output;
 }
 
@@ -21,7 +21,7 @@ GraphLane::GraphLane(Device& device, Trainer& trainer, DataSource& data)
 
 StepOutput GraphLane::Run(const Batch& batch) {
   const StepOutput output = trainer_.Step(batch);
-  device_.CountStep(output.loss, output.found_inf);
+  device_.CountStep(output.loss, output.found_inf, output.input);
   return output;
 }
 

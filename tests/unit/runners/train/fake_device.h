@@ -31,7 +31,7 @@ class QueueingDevice : public Device {
   bool SawOutOfMemory() const override { return false; }
   void Synchronize() override {}
   void BeginWindow() override { ended_ = taken_ = counted_ = 0; }
-  void CountStep(const at::Tensor&, const at::Tensor&) override { ++counted_; }
+  void CountStep(const at::Tensor&, const at::Tensor&, const at::Tensor&) override { ++counted_; }
   void EndStep() override {
     ++ended_;
     most_pending = std::max(most_pending, PendingSteps());
@@ -43,7 +43,7 @@ class QueueingDevice : public Device {
     return step_seconds_;
   }
   double WindowSeconds() override { return static_cast<double>(taken_) * step_seconds_; }
-  StepCounts Counts() override { return {counted_, 0, 0}; }
+  StepCounts Counts() override { return {counted_, 0, 0, 0}; }
   void PrepareToRecord() override { prepared = true; }
   // Replaying runs the work, as a device would; recording runs nothing.
   std::unique_ptr<Recording> Record(const std::function<void()>& work) override {
@@ -79,7 +79,7 @@ class CountingLane final : public Lane {
  public:
   explicit CountingLane(Device& device) : device_(device) {}
   StepOutput Step() override {
-    device_.CountStep({}, {});
+    device_.CountStep({}, {}, {});
     return {};
   }
   int64_t PrimingSteps() const override { return 2; }

@@ -3,8 +3,12 @@
 #include <ATen/Context.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "runners/train/device/input_checksum.h"
 #include "runners/train/failure.h"
 #include "tests/unit/runners/train/fake_device.h"
 #include "tests/unit/runners/train/tiny_model.h"
@@ -80,6 +84,66 @@ TEST(GraphLane, InferenceGivesTheSameOutputs) {
     const at::Tensor expected = eager.lane->Step().logits;
     EXPECT_TRUE(graph.lane->Step().logits.equal(expected)) << "step " << i;
   }
+}
+
+// Claims to rotate, and gives the same batch each time.
+class StuckData final : public DataSource {
+ public:
+  explicit StuckData(SyntheticData& data) : batch_(data.Next()), batches_(data.batches()) {}
+  const Batch& Next() override { return batch_; }
+  int64_t batches() const override { return batches_; }
+  int64_t places() const override { return batches_; }
+  void BringAhead(bool) override {}
+
+ private:
+  const Batch& batch_;
+  const int64_t batches_;
+};
+
+TEST(InputChecksum, EachLaneShowsWhetherItsDataRotate) {
+  for (const bool train : {true, false}) {
+    Bench bench("eager", train);
+    const std::unique_ptr<Device> device = MakeCpuDevice();
+    device->BeginWindow();
+    EagerLane lane(*device, bench.trainer, bench.data);
+    for (int i = 0; i < 20; ++i) lane.Step();
+    EXPECT_EQ(device->Counts().inputs, 8);
+    StuckData stuck(bench.data);
+    device->BeginWindow();
+    EagerLane bad(*device, bench.trainer, stuck);
+    for (int i = 0; i < 20; ++i) bad.Step();
+    EXPECT_EQ(device->Counts().inputs, 1);
+    EXPECT_EQ(device->Counts().steps, 20);
+  }
+}
+
+TEST(InputChecksum, OrderPlaceAndEachWordLookedAtCount) {
+  std::vector<uint32_t> words(1000);
+  for (size_t i = 0; i < words.size(); ++i) words[i] = static_cast<uint32_t>(i * 2654435761U);
+  const auto sum = [&](int64_t count) { return ChecksumShare(words.data(), count, 0, 1); };
+  const uint64_t whole = sum(1000);
+  EXPECT_NE(whole, sum(700));
+  std::swap(words[0], words[3]);  // 1000 / 256: every third word
+  EXPECT_NE(whole, sum(1000));
+  std::swap(words[0], words[3]);
+  words[765] ^= 1;  // the last of them
+  EXPECT_NE(whole, sum(1000));
+  words[765] ^= 1;
+  // In shares, as the threads of a warp take them.
+  uint64_t shares = 0;
+  for (int64_t thread = 0; thread < 32; ++thread) {
+    shares ^= ChecksumShare(words.data(), 1000, thread, 32);
+  }
+  EXPECT_EQ(shares, whole);
+  EXPECT_EQ(sum(0), 0u);
+  EXPECT_NE(sum(2), sum(1));
+}
+
+TEST(InputChecksum, CountsNoMoreThanItHasRoomFor) {
+  int64_t seen = 0;
+  std::array<uint64_t, kMostInputs> list{};
+  for (uint64_t i = 0; i < 100; ++i) NoteChecksum(i % 20, &seen, list.data());
+  EXPECT_EQ(seen, kMostInputs);
 }
 
 TEST(CpuDevice, RecordsNothing) {

@@ -17,7 +17,7 @@ constexpr double kRequest = 1.0 / 32;
 class SlowDevice final : public QueueingDevice {
  public:
   SlowDevice() : QueueingDevice(kRequest) {}
-  void CountStep(const at::Tensor&, const at::Tensor&) override {
+  void CountStep(const at::Tensor&, const at::Tensor&, const at::Tensor&) override {
     ++queued_;
     most_queued = std::max(most_queued, queued_);
   }

@@ -218,6 +218,8 @@ TEST(RunCell, MeasuresAndCountsItsSteps) {
   EXPECT_EQ(result.outcome, "ok") << result.message;
   EXPECT_GT(fields["steps"].get<int64_t>(), 0);
   EXPECT_EQ(fields["device_steps"], fields["steps"]);
+  EXPECT_EQ(fields["input_batches_seen"].get<int64_t>(),
+            std::min<int64_t>(8, fields["steps"].get<int64_t>()));
   EXPECT_EQ(fields["samples"].get<int64_t>(), 4 * fields["steps"].get<int64_t>());
   EXPECT_DOUBLE_EQ(fields["throughput"].get<double>(),
                    fields["samples"].get<double>() / fields["seconds"].get<double>());
