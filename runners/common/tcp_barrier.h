@@ -3,8 +3,9 @@
 //
 // Rank 0 takes descriptor 5 where that is a listening socket (the agent binds it before the others
 // are told), else it binds the endpoint. Connections that say nothing, as an agent's test connect,
-// are ignored, and closed where they are many. A rank that is gone is not noticed at the end barrier: the others wait, as they do
-// in a collective; ending them is the agent's duty. Thread rule: one thread.
+// are ignored, and closed where they are many. A rank that is gone is not noticed at the end
+// barrier: the others wait, as they do in a collective; ending them is the agent's duty. Thread
+// rule: one thread.
 #ifndef ASSAY_RUNNERS_COMMON_TCP_BARRIER_H_
 #define ASSAY_RUNNERS_COMMON_TCP_BARRIER_H_
 
