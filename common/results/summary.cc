@@ -29,12 +29,29 @@ constexpr std::array<std::string_view, 12> kMarkOrder = {
     "drift",   "host_bound",  "shared",    "mixed",     "simulated",     "published"};
 
 // What must be the same for processes to be repeats of one measurement, beside spec, target and
-// stack: a stack keeps its name when its operator builds it anew or updates the driver, and a
-// runner may change its unit.
-constexpr std::array<Field, 9> kAlike = {
-    Field::kUnit,        Field::kMethodVersion, Field::kDriverVersion, Field::kLibtorchVersion,
-    Field::kCudaVersion, Field::kCudnnVersion,  Field::kNcclVersion,   Field::kRunnerVersion,
-    Field::kStackDigest};
+// stack: a stack keeps its name when its operator builds it anew or updates the driver, a runner
+// may change its unit, some math settings come from the agent's environment, and ECC is set at a
+// boot.
+constexpr std::array kAlike = {Field::kUnit,
+                               Field::kMethodVersion,
+                               Field::kDriverVersion,
+                               Field::kLibtorchVersion,
+                               Field::kCudaVersion,
+                               Field::kCudnnVersion,
+                               Field::kNcclVersion,
+                               Field::kRunnerVersion,
+                               Field::kStackDigest,
+                               Field::kAllowTf32Matmul,
+                               Field::kAllowTf32Cudnn,
+                               Field::kReducedPrecisionReduction,
+                               Field::kReducedPrecisionReductionBf16,
+                               Field::kFp16Accumulation,
+                               Field::kCudnnBenchmark,
+                               Field::kCudnnBenchmarkLimit,
+                               Field::kDeterministic,
+                               Field::kAttentionBackends,
+                               Field::kAllocatorSettings,
+                               Field::kEccEnabled};
 
 struct Group {
   std::vector<size_t> records;
@@ -46,10 +63,8 @@ struct Group {
 bool IsSimulated(const Record& record) { return record.Flag(Field::kSimulated).value_or(false); }
 
 std::string AlikeText(const Record& record, Field field) {
-  if (field == Field::kMethodVersion) {
-    const auto version = record.Integer(field);
-    return version ? fmt::format("{}", *version) : "";
-  }
+  if (const auto number = record.Integer(field)) return fmt::format("{}", *number);
+  if (const auto flag = record.Flag(field)) return *flag ? "true" : "false";
   return record.Text(field);
 }
 

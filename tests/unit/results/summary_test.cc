@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay {
@@ -104,6 +105,34 @@ TEST(Summarize, TheBaseOfAGangIsNeitherColocatedNorFedInAnotherWay) {
   }
 }
 
+// Case 28: a filter on throttling once left a benchmark with no result at all.
+TEST(Summarize, Case28AWarmCardThatThrottlesThroughoutKeepsItsRowWithItsSpread) {
+  std::vector<Record> records;
+  for (int64_t repeat = 1; repeat <= 3; ++repeat) {
+    records.push_back(Ok("a", repeat, repeat == 1 ? 100 : 83));
+    EXPECT_TRUE(records.back().Set(Field::kThrottleRatio, 1.0).ok());
+  }
+  const auto rows = Summarize(records);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_THAT(rows[0].marks, ElementsAre("throttled"));
+  EXPECT_EQ(rows[0].processes, 3);
+  EXPECT_NEAR(*rows[0].throughput, 88.667, 0.001);
+  EXPECT_GT(*rows[0].interval_ratio, 0.1);
+}
+
+TEST(Summarize, Case32ARatioBelowOneStandsAsItIs) {
+  std::vector<Record> records;
+  for (int64_t repeat = 1; repeat <= 2; ++repeat) {
+    records.push_back(Ok("fp32", repeat, 200));
+    records.push_back(Ok("amp", repeat, 160));
+  }
+  const auto rows = Summarize(records);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_TRUE(rows[0].is_base);
+  EXPECT_NEAR(rows[1].ratio->value, 0.8, 1e-12);
+  EXPECT_THAT(rows[1].marks, IsEmpty());
+}
+
 TEST(Summarize, OtherTargetsAndStacksAreOtherRows) {
   Record other_target = Ok("a", 1, 100);
   other_target.SetText(Field::kTarget, "A100");
@@ -140,6 +169,29 @@ TEST(Summarize, ProcessesOfUnlikeSoftwareOrUnitAreNoRepeats) {
     EXPECT_DOUBLE_EQ(*rows[1].throughput, 200) << name;
     EXPECT_EQ(rows[0].apart, name + " 1");
     EXPECT_EQ(rows[1].apart, name + " 2");
+  }
+}
+
+TEST(Summarize, ProcessesOfOtherMathOrEccAreNoRepeats) {
+  const std::vector<std::pair<Field, std::pair<Value, Value>>> settings = {
+      {Field::kAllowTf32Matmul, {true, false}},
+      {Field::kAllowTf32Cudnn, {true, false}},
+      {Field::kReducedPrecisionReduction, {true, false}},
+      {Field::kReducedPrecisionReductionBf16, {true, false}},
+      {Field::kFp16Accumulation, {true, false}},
+      {Field::kCudnnBenchmark, {true, false}},
+      {Field::kCudnnBenchmarkLimit, {int64_t{10}, int64_t{0}}},
+      {Field::kDeterministic, {true, false}},
+      {Field::kEccEnabled, {true, false}},
+      {Field::kAttentionBackends, {std::string("math"), std::string("flash,math")}},
+      {Field::kAllocatorSettings, {std::string("default"), std::string("A=1")}}};
+  for (const auto& [field, values] : settings) {
+    Record one = Ok("a", 1, 100), other = Ok("a", 2, 200);
+    ASSERT_TRUE(one.Set(field, values.first).ok());
+    ASSERT_TRUE(other.Set(field, values.second).ok());
+    const auto rows = Summarize(std::vector<Record>{one, other});
+    ASSERT_EQ(rows.size(), 2u) << InfoOf(field).name;
+    EXPECT_TRUE(rows[1].apart.starts_with(InfoOf(field).name)) << rows[1].apart;
   }
 }
 
