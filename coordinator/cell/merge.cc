@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "common/results/reason_codes.h"
+#include "common/results/rules.h"
 #include "common/runner_protocol/failure_message.h"
 #include "common/text/utf8.h"
 
@@ -152,16 +154,62 @@ void MergeTelemetry(const std::vector<const event::AttemptReport*>& reports, Rec
   into.SetText(Field::kExclusive, exclusive);
 }
 
+// The two clocks of one rank: the slowest one's, or, where a rank's clocks disagree so far that its
+// window is none, that one's. Field by field, one rank's fault would hide behind another's longer
+// window.
+void MergeWindow(const std::vector<const Record*>& ranks, Record& into) {
+  const Record* slowest = nullptr;
+  const Record* worst = nullptr;
+  double most_apart = kMostClockDifferenceRatio;
+  for (const Record* rank : ranks) {
+    const std::optional<double> seconds = rank->Number(Field::kSeconds);
+    const std::optional<double> host = rank->Number(Field::kHostSeconds);
+    if (!seconds || !host) {
+      into.Clear(Field::kHostSeconds);
+      return MaxOver(ranks, Field::kSeconds, into);
+    }
+    if (slowest == nullptr || *seconds > *slowest->Number(Field::kSeconds)) slowest = rank;
+    const double apart = *seconds > 0 ? std::abs(*host - *seconds) / *seconds
+                                      : std::numeric_limits<double>::infinity();
+    if (apart <= most_apart) continue;
+    most_apart = apart;
+    worst = rank;
+  }
+  for (const Field field : {Field::kSeconds, Field::kHostSeconds}) {
+    into.Set(field, (worst != nullptr ? worst : slowest)->Get(field)).IgnoreError();
+  }
+}
+
+// Steps as one rank claimed and counted them, where a rank's two figures differ.
+void MergeStepCounts(const Ranks& ranks, Record& into) {
+  int64_t most_apart = 0;
+  for (const event::RankReport* rank : ranks) {
+    const std::optional<int64_t> claimed = rank->fields.Integer(Field::kSteps);
+    const std::optional<int64_t> counted = rank->fields.Integer(Field::kDeviceSteps);
+    if (!claimed || !counted) continue;
+    // Unsigned, since a report may say any two numbers.
+    const auto apart = static_cast<int64_t>(std::min<uint64_t>(
+        *claimed > *counted ? static_cast<uint64_t>(*claimed) - static_cast<uint64_t>(*counted)
+                            : static_cast<uint64_t>(*counted) - static_cast<uint64_t>(*claimed),
+        std::numeric_limits<int64_t>::max()));
+    if (apart <= most_apart) continue;
+    most_apart = apart;
+    into.Set(Field::kSteps, *claimed).IgnoreError();
+    into.Set(Field::kDeviceSteps, *counted).IgnoreError();
+  }
+}
+
 void MergeFields(const Ranks& ranks, Record& into) {
   std::vector<const Record*> fields;
   for (const event::RankReport* rank : ranks) {
     if (rank != nullptr) fields.push_back(&rank->fields);
   }
   if (fields.size() < 2) return;
-  for (const Field field : {Field::kAllocatedPeakBytes, Field::kReservedPeakBytes,
-                            Field::kDeviceUsedBytes, Field::kSeconds, Field::kHostSeconds}) {
+  for (const Field field :
+       {Field::kAllocatedPeakBytes, Field::kReservedPeakBytes, Field::kDeviceUsedBytes}) {
     MaxOver(fields, field, into);
   }
+  MergeWindow(fields, into);
 }
 
 // Every rank was a world of its own (colocate: all): what it did is added up.
@@ -197,6 +245,7 @@ void MergeApart(const Ranks& ranks, Record& into) {
 void MergeThroughput(const Ranks& ranks, Record& into) {
   if (ranks.size() == 1) return;  // the runner's own figure is the same quotient
   if (IsApart(ranks)) MergeApart(ranks, into);
+  MergeStepCounts(ranks, into);
   const std::optional<double> samples = into.Number(Field::kSamples);
   double slowest = 0;
   for (const event::RankReport* rank : ranks) {

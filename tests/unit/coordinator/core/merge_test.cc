@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <utility>
+
 #include "coordinator/cell/cell_record.h"
 
 namespace assay {
@@ -45,6 +48,54 @@ TEST(Merge, ThroughputIsGlobalSamplesOverTheSlowestWindow) {
   EXPECT_DOUBLE_EQ(*merged.record.Number(Field::kThroughput), 80);
   EXPECT_DOUBLE_EQ(*merged.record.Number(Field::kSeconds), 12.5);
   EXPECT_EQ(merged.record.Integer(Field::kAllocatedPeakBytes), 9);
+}
+
+// Two ranks with windows by device and host, and steps as claimed and as counted.
+Record OfTwo(std::pair<double, double> a_clocks, std::pair<double, double> b_clocks,
+             std::pair<int64_t, int64_t> a_steps, std::pair<int64_t, int64_t> b_steps,
+             bool apart = false) {
+  auto a = ReportOf("n1", 0, Outcome::kOk), b = ReportOf("n2", 1, Outcome::kOk);
+  const auto fill = [&](event::AttemptReport& report, std::pair<double, double> clocks,
+                        std::pair<int64_t, int64_t> steps) {
+    Measured(report, clocks.first, 5);
+    Record& fields = report.ranks[0].fields;
+    fields.Set(Field::kHostSeconds, clocks.second).IgnoreError();
+    fields.Set(Field::kSteps, steps.first).IgnoreError();
+    fields.Set(Field::kDeviceSteps, steps.second).IgnoreError();
+    fields.Set(Field::kWorldSize, int64_t{apart ? 1 : 2}).IgnoreError();
+  };
+  fill(a, a_clocks, a_steps);
+  fill(b, b_clocks, b_steps);
+  return MergeReports(kTwo, {&a, &b}, std::nullopt).record;
+}
+
+TEST(Merge, OneRanksClocksDoNotHideBehindAnothersLongerWindow) {
+  // By itself the first window is 20 % off; the largest of each clock would agree.
+  const Record hidden = OfTwo({10, 12}, {12, 12}, {9, 9}, {9, 9});
+  EXPECT_EQ(hidden.Number(Field::kSeconds), 10);
+  EXPECT_EQ(hidden.Number(Field::kHostSeconds), 12);
+  EXPECT_DOUBLE_EQ(*hidden.Number(Field::kThroughput), 1000.0 / 12);
+  // Of two that are off, the one that is off more.
+  EXPECT_EQ(OfTwo({10, 10.5}, {12, 13}, {9, 9}, {9, 9}).Number(Field::kHostSeconds), 13);
+  // Within the limit it is the slowest one's pair, whole.
+  const Record sound = OfTwo({10, 10.1}, {10.05, 10.06}, {9, 9}, {9, 9});
+  EXPECT_EQ(sound.Number(Field::kSeconds), 10.05);
+  EXPECT_EQ(sound.Number(Field::kHostSeconds), 10.06);
+  EXPECT_EQ(OfTwo({0, 0}, {12, 12}, {9, 9}, {9, 9}).Number(Field::kSeconds), 0);
+}
+
+TEST(Merge, StepsThatAnyRankDidNotDoShow) {
+  const Record second = OfTwo({10, 10}, {10, 10}, {100, 100}, {100, 98});
+  EXPECT_EQ(second.Integer(Field::kSteps), 100);
+  EXPECT_EQ(second.Integer(Field::kDeviceSteps), 98);
+  // Sums of one too many and one too few are equal.
+  const Record apart = OfTwo({10, 10}, {10, 10}, {100, 101}, {100, 99}, /*apart=*/true);
+  EXPECT_NE(apart.Integer(Field::kSteps), apart.Integer(Field::kDeviceSteps));
+  const Record sound = OfTwo({10, 10}, {10, 10}, {100, 100}, {90, 90}, /*apart=*/true);
+  EXPECT_EQ(sound.Integer(Field::kSteps), 190);
+  EXPECT_EQ(sound.Integer(Field::kDeviceSteps), 190);
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(OfTwo({10, 10}, {10, 10}, {9, 9}, {most, -most}).Integer(Field::kSteps), most);
 }
 
 TEST(Merge, MissingRankIsNoResultAndNeverASlowOne) {
