@@ -45,7 +45,8 @@ struct Offered {  // Prepare came
 };
 struct Prepared {  // all that Acquire asked for is held
   std::string attempt;
-  std::string endpoint;  // bound here, for the agent of rank 0 of a gang of several
+  std::string endpoint;           // bound here, for the agent of rank 0 of a gang of several
+  std::string stack_digest = {};  // of the programs behind the stack's name; "" where not known
 };
 struct PrepareFailed {  // nothing is held
   std::string attempt, reason, message;

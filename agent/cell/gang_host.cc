@@ -164,8 +164,8 @@ void GangHost::Apply(const gang_action::Acquire& action) {
   }
   const bool has_rank_zero = held.ranks.front()->place().rank == 0;
   if (held.order.members.size() < 2 || has_rank_zero) {
-    events_.push_back(
-        gang_event::Prepared{attempt, held.endpoint ? held.endpoint->address : std::string()});
+    events_.push_back(gang_event::Prepared{
+        attempt, held.endpoint ? held.endpoint->address : std::string(), held.stack.stack.digest});
     return;
   }
   held.probe = std::make_unique<EndpointProbe>(

@@ -85,6 +85,7 @@ void GangMachine::On(const gang_event::Prepared& event) {
   }
   gang->state = State::kReady;
   gang->endpoint = event.endpoint;
+  gang->stack = gang->order.stack + "@" + event.stack_digest;
   Emit(gang_action::Send{GangReady{event.attempt, event.endpoint}});
 }
 

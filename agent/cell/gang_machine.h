@@ -80,6 +80,7 @@ class GangMachine {
     PrepareOrder order;
     State state = State::kAcquiring;
     std::string endpoint;
+    std::string stack;        // what the sentinel's readings are of: a name keeps no build
     std::vector<Rank> ranks;  // local ones, lowest first
     BootTime give_up{};       // kAcquiring, kReady: no Start came
     BootTime started{};

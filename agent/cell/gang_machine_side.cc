@@ -62,7 +62,7 @@ bool GangMachine::NeedsSettling(const Gang& gang) const {
 
 bool GangMachine::NeedsSentinel(const Gang& gang) const {
   return MayRunBeside(gang) && !gang.sentinel_here &&
-         sentinels_.Due(GpusOf(gang), gang.order.stack, gang.settled_here, now_);
+         sentinels_.Due(GpusOf(gang), gang.stack, gang.settled_here, now_);
 }
 
 // Behind a cell that has a figure, if there is a reading before it to compare with.
@@ -119,7 +119,7 @@ void GangMachine::NoteSettled(Gang& gang) const {
 
 void GangMachine::NoteSentinel(Gang& gang) const {
   if (!MayRunBeside(gang)) return;
-  const auto reading = sentinels_.Last(GpusOf(gang), gang.order.stack);
+  const auto reading = sentinels_.Last(GpusOf(gang), gang.stack);
   if (!reading) return;
   gang.telemetry.SetText(Field::kSentinelSeries, reading->series);
   gang.telemetry.Set(Field::kSentinelIndex, reading->index).IgnoreError();
@@ -169,7 +169,7 @@ void GangMachine::OnSettled(Gang& gang, const SideResult& side) {
 
 void GangMachine::OnSentinel(Gang& gang, const SideResult& side) {
   if (gang.ended_by) return;
-  sentinels_.Note(GpusOf(gang), gang.order.stack, gang.order.attempt, side.throughput, now_);
+  sentinels_.Note(GpusOf(gang), gang.stack, gang.order.attempt, side.throughput, now_);
   if (!side.throughput) {
     return Emit(gang_action::Warn{"the sentinel of attempt " + gang.order.attempt +
                                   " has no figure: " + side.why});

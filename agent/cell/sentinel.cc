@@ -19,10 +19,14 @@ constexpr std::array<std::pair<uint64_t, int64_t>, 4> kBatches = {
 }  // namespace
 
 std::optional<Spec> SentinelSpec(const Device& device, const Stack& stack) {
-  if (!Has(stack.models, "resnet50") || !Has(stack.modes, "train")) return std::nullopt;
   Spec spec;
   spec.model = "resnet50";
   spec.mode = "train";
+  spec.lane = "eager";
+  if (!Has(stack.models, spec.model.c_str()) || !Has(stack.modes, spec.mode.c_str()) ||
+      !Has(stack.lanes, spec.lane.c_str())) {
+    return std::nullopt;
+  }
   const bool amp = Has(stack.precisions, "amp-fp16") && device.cc_major >= 7;
   spec.precision = amp ? "amp-fp16" : "fp32";
   if (!amp && !Has(stack.precisions, "fp32")) return std::nullopt;

@@ -20,6 +20,8 @@ class GangSentinelTest : public GangMachineTest {
     order.closing = true;
     return order;
   }
+  std::string digest_ = "d1";
+
   static SideResult Ran(std::optional<double> throughput) {
     SideResult result;
     result.applies = true;
@@ -37,7 +39,7 @@ class GangSentinelTest : public GangMachineTest {
   void Begin(const PrepareOrder& order) {
     actions_.clear();
     Do(gang_event::Offered{order});
-    Do(gang_event::Prepared{kAttempt, ""});
+    Do(gang_event::Prepared{kAttempt, "", digest_});
     Do(gang_event::Started{{kAttempt, "", 60}});
     if (Sides() == std::vector{Side::kSettle}) {
       SideResult flat = Ran(std::nullopt);
@@ -104,6 +106,16 @@ TEST_F(GangSentinelTest, RunsAgainWhereTheGpuWentCold) {
   Cell(1000);
   clock_.Advance(31s);
   EXPECT_EQ(Cell(995).Integer(Field::kSentinelIndex), 2);
+}
+
+TEST_F(GangSentinelTest, AnotherBuildUnderTheStacksNameIsAnotherSeries) {
+  Cell(1000);
+  digest_ = "d2";
+  const Record rebuilt = Cell(1200);
+  EXPECT_EQ(rebuilt.Number(Field::kSentinelBefore), 1200);
+  EXPECT_EQ(rebuilt.Integer(Field::kSentinelIndex), 1);
+  digest_ = "d1";
+  EXPECT_EQ(Cell(1).Number(Field::kSentinelBefore), 1000);
 }
 
 TEST_F(GangSentinelTest, TheLastCellOfASessionHasOneBehindItBeforeItsReport) {

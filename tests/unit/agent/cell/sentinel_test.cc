@@ -19,6 +19,7 @@ Stack TrainStack() {
   Stack stack;
   stack.models = {"resnet50", "vgg16"};
   stack.modes = {"train", "infer"};
+  stack.lanes = {"eager", "graph"};
   stack.precisions = {"fp32", "amp-fp16"};
   return stack;
 }
@@ -51,6 +52,9 @@ TEST(SentinelSpec, AStackWithoutTheCellHasNone) {
   EXPECT_FALSE(SentinelSpec(CardOf(24, 8), stack));
   stack = TrainStack();
   stack.precisions = {"tf32"};
+  EXPECT_FALSE(SentinelSpec(CardOf(24, 8), stack));
+  stack = TrainStack();
+  stack.lanes = {"compile"};
   EXPECT_FALSE(SentinelSpec(CardOf(24, 8), stack));
 }
 
