@@ -205,10 +205,10 @@ class Slowed(unittest.TestCase):
         try:
             group.mkdir()
             if (group / "cpu.cfs_quota_us").exists():
-                (group / "cpu.cfs_period_us").write_text("100000")
-                (group / "cpu.cfs_quota_us").write_text("30000")
+                (group / "cpu.cfs_period_us").write_text("20000")
+                (group / "cpu.cfs_quota_us").write_text("3000")
             else:
-                (group / "cpu.max").write_text("30000 100000")
+                (group / "cpu.max").write_text("3000 20000")
         except OSError as error:
             with contextlib.suppress(OSError):
                 group.rmdir()
@@ -224,7 +224,7 @@ class Slowed(unittest.TestCase):
                 self.assertLess(held, 0.6 * free, row)
                 self.assertIn("throttled", row["marks"], row)
                 self.assertGreater(row["cpu_throttled_periods"], 10)
-                self.assertAlmostEqual(row["cpu_quota_cores"], 0.3)
+                self.assertAlmostEqual(row["cpu_quota_cores"], 0.15)
                 said = t.assay("show", "last", row["cell"], check=0).stdout
                 self.assertIn("its control group kept it from the processors", said)
         finally:
