@@ -78,7 +78,7 @@ class Load {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot make a pipe");
     records_ = UniqueFd(ends[0]);
-    const UniqueFd write_end(ends[1]);
+    UniqueFd write_end(ends[1]);
     const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     std::map<std::string, std::string> environment = ProcessEnvironment();
     if (!simulated) {
@@ -88,6 +88,7 @@ class Load {
     ASSAY_ASSIGN_OR_RETURN(
         pid_, SpawnSessionLeader(options.runner, {"--cell", path, "--records", "fd:3"}, environment,
                                  {null.get(), STDERR_FILENO, STDERR_FILENO, write_end.get()}));
+    write_end.Reset();  // or the end of the runner would not be seen
     while (!measuring_) ASSAY_RETURN_IF_ERROR(Collect(BootClock::now() + std::chrono::seconds(1)));
     return absl::OkStatus();
   }
