@@ -38,7 +38,9 @@ std::string FinishHex(EVP_MD_CTX* context) {
 
 std::string NewUlid(WallTime wall) {
   std::array<uint8_t, 16> bytes{};
-  auto ms = static_cast<uint64_t>(wall.time_since_epoch().count());
+  // Before 1970 there is no such time; as a large number it would sort behind every other id.
+  constexpr int64_t kLatest = (int64_t{1} << 48) - 1;
+  auto ms = static_cast<uint64_t>(std::clamp<int64_t>(wall.time_since_epoch().count(), 0, kLatest));
   for (int i = 5; i >= 0; --i, ms >>= 8) bytes[i] = static_cast<uint8_t>(ms);
   size_t filled = 6;
   while (filled < bytes.size()) {

@@ -12,7 +12,7 @@
 namespace assay {
 
 // A ULID (26 characters of Crockford's base 32): 48 bits of `wall` milliseconds, 80 random bits
-// from the kernel. Sorts by time. Thread rule: any thread.
+// from the kernel. Sorts by time; one from before 1970 sorts as of then. Thread rule: any thread.
 std::string NewUlid(WallTime wall);
 
 // True for 26 characters of the alphabet that encode at most 128 bits.

@@ -34,6 +34,15 @@ TEST(Ulid, SortsByTime) {
   EXPECT_LT(NewUlid(wall), NewUlid(wall + std::chrono::milliseconds(1)));
 }
 
+// A board without a battery starts its clock anywhere.
+TEST(Ulid, OfAClockBefore1970SortsBeforeEveryOther) {
+  const WallTime before{std::chrono::milliseconds(-1)};
+  EXPECT_EQ(NewUlid(before).substr(0, 10), "0000000000");
+  EXPECT_LT(NewUlid(before), NewUlid(WallTime{std::chrono::milliseconds(1767225600000)}));
+  EXPECT_EQ(NewUlid(WallTime{std::chrono::milliseconds(int64_t{1} << 50)}).substr(0, 10),
+            "7ZZZZZZZZZ");
+}
+
 TEST(Ulid, IsNeverTheSameTwice) {
   const WallTime wall{std::chrono::milliseconds(1767225600000)};
   std::set<std::string> seen;
