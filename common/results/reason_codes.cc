@@ -6,18 +6,31 @@
 namespace assay {
 namespace {
 
-constexpr std::array kReasons = {reason::kOutOfMemory,      reason::kCrash,
-                                 reason::kBadOutput,        reason::kNonFiniteLoss,
-                                 reason::kEccError,         reason::kShmTooSmall,
-                                 reason::kStartFailed,      reason::kJoinTimeout,
-                                 reason::kGpuGone,          reason::kRunnerError,
-                                 reason::kCellLimit,        reason::kNoProgress,
-                                 reason::kAgentLost,        reason::kUserCancelled,
-                                 reason::kUnknownModel,     reason::kUnsupportedPrecision,
-                                 reason::kUnsupportedLane,  reason::kUnsupportedMode,
-                                 reason::kUnsupportedArch,  reason::kDriverTooOld,
-                                 reason::kStackMissing,     reason::kTooFewGpus,
-                                 reason::kUnsupportedValue, reason::kMigWorldSize};
+constexpr std::array kReasons = {reason::kOutOfMemory,
+                                 reason::kCrash,
+                                 reason::kBadOutput,
+                                 reason::kNonFiniteLoss,
+                                 reason::kEccError,
+                                 reason::kShmTooSmall,
+                                 reason::kStartFailed,
+                                 reason::kJoinTimeout,
+                                 reason::kGpuGone,
+                                 reason::kRunnerError,
+                                 reason::kCellLimit,
+                                 reason::kRunLimit,
+                                 reason::kNoProgress,
+                                 reason::kAgentLost,
+                                 reason::kUserCancelled,
+                                 reason::kUnknownModel,
+                                 reason::kUnsupportedPrecision,
+                                 reason::kUnsupportedLane,
+                                 reason::kUnsupportedMode,
+                                 reason::kUnsupportedArch,
+                                 reason::kDriverTooOld,
+                                 reason::kStackMissing,
+                                 reason::kTooFewGpus,
+                                 reason::kUnsupportedValue,
+                                 reason::kMigWorldSize};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 
 #include "common/results/reason_codes.h"
@@ -309,17 +310,37 @@ void Decide(const std::vector<MemberRow>& members, const Ranks& ranks,
 
 }  // namespace
 
+namespace {
+
+// A rank as it is believed: one that ran elsewhere than it was told is no result of what was asked.
+event::RankReport OnItsGpu(const event::RankReport& rank, const MemberRow& member) {
+  if (rank.outcome != Outcome::kOk || rank.gpu_uuid.empty() || rank.gpu_uuid == member.gpu_uuid) {
+    return rank;
+  }
+  event::RankReport elsewhere = rank;
+  elsewhere.outcome = Outcome::kFail;
+  elsewhere.reason = reason::kBadOutput;
+  elsewhere.message =
+      fmt::format("its agent reports GPU {}, and was given {}", rank.gpu_uuid, member.gpu_uuid);
+  return elsewhere;
+}
+
+}  // namespace
+
 MergedResult MergeReports(const std::vector<MemberRow>& members,
                           const std::vector<const event::AttemptReport*>& reports,
                           const std::optional<Decision>& decided) {
   MergedResult result;
   Ranks ranks(members.size(), nullptr);
+  std::deque<event::RankReport> believed;       // where `ranks` point to
   const event::AttemptReport* first = nullptr;  // of the agent of rank 0
   for (const event::AttemptReport* report : reports) {
     for (const event::RankReport& rank : report->ranks) {
       // A rank is believed only from the node that holds it.
       if (rank.rank >= ranks.size() || members[rank.rank].node != report->node) continue;
-      if (ranks[rank.rank] == nullptr) ranks[rank.rank] = &rank;
+      if (ranks[rank.rank] == nullptr) {
+        ranks[rank.rank] = &believed.emplace_back(OnItsGpu(rank, members[rank.rank]));
+      }
       if (rank.rank == 0) first = report;
     }
     if (std::isfinite(report->seconds)) result.seconds = std::max(result.seconds, report->seconds);

@@ -147,7 +147,8 @@ struct Batch {
   // Reports of attempts whose run is not in memory any more. Insert where absent, if the run is in
   // the store; where the stored attempt is not counted, late or reported, take over outcome,
   // reason, message, record, log_tail, seconds and late, and keep the rest. One that counts and was
-  // not reported stays what it is, gets reported, and its message LateNote.
+  // not reported stays what it is, gets reported, and its message LateNote. Of a node that is no
+  // member of the stored attempt nothing is taken.
   std::vector<AttemptRow> late_attempts;
   // A merged file. Insert where absent, by primary key; an imported outcome also replaces none,
   // that of a cancelled cell, and a failure where it is none itself or of a later rerun: in any

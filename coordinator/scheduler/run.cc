@@ -226,4 +226,10 @@ void Run::Reopen(Cell& cell) {
   CountPending(cell, 1);
 }
 
+void Run::NoteAttempt(const AttemptRow& attempt) {
+  KnownAttempt known{attempt.cell, attempt.number, {}};
+  for (const MemberRow& member : attempt.members) known.nodes.insert(member.node);
+  attempts[attempt.id] = std::move(known);
+}
+
 }  // namespace assay

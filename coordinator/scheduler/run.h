@@ -56,6 +56,13 @@ struct Group {
   std::optional<BootTime> without_place_since;
 };
 
+struct KnownAttempt {
+  uint64_t cell = 0;
+  uint32_t number = 0;
+  std::set<std::string> nodes;  // of its members
+  bool IsOf(const std::string& node) const { return nodes.contains(node); }
+};
+
 class Run {
  public:
   Run(RunRow row, std::vector<Spec> specs, const CoordinatorDeps& deps);
@@ -75,7 +82,7 @@ class Run {
   std::map<std::string, uint64_t> outcomes;
   std::vector<EndedCell> ended;  // in the order in which they ended, since this process began
   std::unordered_set<std::string> reported;  // ended attempts all of whose ranks reported
-  std::unordered_map<std::string, std::pair<uint64_t, uint32_t>> attempts;  // to (cell, number)
+  std::unordered_map<std::string, KnownAttempt> attempts;  // started ones
   BootTime bind_deadline{};
   BootTime first_agent_deadline{};
   std::optional<BootTime> limit;  // once a cell has started, where the matrix sets a limit
@@ -83,6 +90,8 @@ class Run {
   uint64_t ended_attempts = 0;
   double pending_bound_seconds = 0;  // sum of max_seconds over pending cells
   PlaceFinder finder;
+
+  void NoteAttempt(const AttemptRow& attempt);
 
   // A cell starts, or was running when this process began: `limit` counts from the first.
   void NoteRunning(BootTime now);

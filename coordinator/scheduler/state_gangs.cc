@@ -93,7 +93,7 @@ void CoordinatorState::Impl::StartGang(Gang& gang) {
     const auto kind = DeviceKind(*node, gang.row.members[0].gpu_uuid, gang.row.simulated);
     gang.row.cell_file = CellFileText(run->row, cell.row, run->SpecOf(cell), gang, kind);
   }
-  run->attempts[gang.row.id] = {gang.cell, gang.row.number};
+  run->NoteAttempt(gang.row);
   run->NoteRunning(now_);
   gang.phase = GangPhase::kStarted;
   gang.begun = gang.started = gang.limit_from = gang.last_sign = now_;

@@ -15,7 +15,7 @@ std::unique_ptr<Run> CoordinatorState::Impl::LoadRun(RunSnapshot snapshot) {
   for (const AttemptRow& attempt : snapshot.attempts) {
     Cell* cell = run->FindCell(attempt.cell);
     if (cell == nullptr) continue;
-    run->attempts[attempt.id] = {attempt.cell, attempt.number};
+    run->NoteAttempt(attempt);
     cell->row.attempts = std::max(cell->row.attempts, attempt.number);
     if (attempt.state != AttemptState::kEnded || !attempt.outcome.has_value()) continue;
     if (attempt.reported || attempt.late) run->reported.insert(attempt.id);

@@ -64,7 +64,16 @@ void CoordinatorState::Impl::FinishGang(Gang& settled) {
   for (const GangPart& part : gang.parts) {
     if (part.report.has_value()) reports.push_back(&*part.report);
   }
-  const MergedResult merged = MergeReports(gang.row.members, reports, gang.decided);
+  MergedResult merged = MergeReports(gang.row.members, reports, gang.decided);
+  Run* run = FindRun(gang.run);
+  const bool cancelling = run != nullptr && run->row.state == RunState::kCancelling;
+  if (merged.outcome == Outcome::kCancelled && !gang.decided.has_value() && !cancelling) {
+    // It would end the run with the exit code of a user's wish.
+    merged.outcome = Outcome::kFail;
+    merged.reason = reason::kBadOutput;
+    merged.message =
+        fmt::format("an agent said cancelled, which nobody had asked for: {}", merged.message);
+  }
   // Acknowledged once the rows of this step are durable.
   for (const GangPart& part : gang.parts) {
     if (part.report.has_value()) SendToNode(part.node, message::ReportAck{gang.row.id});
@@ -80,7 +89,6 @@ void CoordinatorState::Impl::FinishGang(Gang& settled) {
                        fmt::format("{} on {}: {}", merged.reason, member.node, merged.message));
     }
   }
-  Run* run = FindRun(gang.run);
   if (run == nullptr) return;
   run->gangs.erase(gang.row.id);
   EndAttempt(*run, run->CellAt(gang.cell), gang, merged);
@@ -135,10 +143,21 @@ void CoordinatorState::Impl::LateReport(const event::AttemptReport& e) {
   if (!known_run || stored || !IsUlid(e.attempt)) {
     return Send(e.session, message::ReportAck{e.attempt});
   }
+  const KnownAttempt* known = nullptr;
+  if (run != nullptr) {
+    if (const auto it = run->attempts.find(e.attempt); it != run->attempts.end()) {
+      known = &it->second;
+    }
+  }
+  if (known != nullptr && !known->IsOf(node->name)) {
+    // Of another node's attempt. Believed, it would be the last word on it, and the true one late.
+    return Send(e.session, message::ReportAck{e.attempt});
+  }
   AttemptRow row;
   row.id = e.attempt;
   row.run = e.run;
-  row.cell = e.cell;
+  row.cell = known == nullptr ? e.cell : known->cell;
+  row.number = known == nullptr ? 0 : known->number;
   row.state = AttemptState::kEnded;
   row.late = true;
   row.node = node->name;
@@ -171,10 +190,6 @@ void CoordinatorState::Impl::LateReport(const event::AttemptReport& e) {
   row.log_tail = std::move(merged.log_tail);
   row.seconds = merged.seconds;
   if (run != nullptr) {
-    if (const auto known = run->attempts.find(e.attempt); known != run->attempts.end()) {
-      row.cell = known->second.first;
-      row.number = known->second.second;
-    }
     run->reported.insert(e.attempt);
     if (const Cell* cell = run->FindCell(row.cell); cell != nullptr) {
       CellRow as_ended = cell->row;

@@ -33,6 +33,10 @@ void ApplyLate(const AttemptRow& late, std::map<std::string, AttemptRow>& attemp
   const auto [found, inserted] = attempts.try_emplace(late.id, late);
   AttemptRow& stored = found->second;
   if (inserted || stored.late || stored.reported) return;
+  if (std::none_of(stored.members.begin(), stored.members.end(),
+                   [&](const MemberRow& member) { return member.node == late.node; })) {
+    return;
+  }
   if (stored.counted) {
     stored.reported = true;
     stored.message += LateNote(late.outcome.value_or(Outcome::kLost));

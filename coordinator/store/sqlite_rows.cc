@@ -295,6 +295,15 @@ absl::Status SqliteRows::WriteLate(const AttemptRow& attempt) {
   if (!run_known) return absl::OkStatus();
   ASSAY_ASSIGN_OR_RETURN(const bool known, HasAttempt(attempt.id));
   if (!known) return Write(attempt);
+  ASSAY_ASSIGN_OR_RETURN(
+      SqliteStatement * own,
+      Cached("SELECT 1 FROM attempts, json_each(attempts.members) AS member WHERE attempts.id = ? "
+             "AND json_extract(member.value, '$.node') = ?"));
+  own->Bind(1, std::string_view(attempt.id));
+  own->Bind(2, std::string_view(attempt.node));
+  ASSAY_ASSIGN_OR_RETURN(const bool member, own->Step());
+  own->Reset();
+  if (!member) return absl::OkStatus();
 
   ASSAY_ASSIGN_OR_RETURN(SqliteStatement * note,
                          Cached("UPDATE attempts SET reported = 1, message = message || ? "

@@ -280,11 +280,15 @@ TEST_P(StoreConformanceTest, LateReportFillsAnAttemptThatWasGivenUp) {
   late.late_attempts[0].counted = false;
   late.late_attempts[0].node = "another";
   Commit(late);
+  EXPECT_EQ((*reader().ListAttempts(kRunA, 2))[0].outcome, Outcome::kLost);  // not its attempt
+  late.late_attempts[0].node = "node-1";
+  late.late_attempts[0].card = "another";
+  Commit(late);
   const auto attempts = reader().ListAttempts(kRunA, 2);
   ASSERT_THAT(*attempts, SizeIs(1));
   EXPECT_TRUE((*attempts)[0].late);
   EXPECT_EQ((*attempts)[0].outcome, Outcome::kOk);
-  EXPECT_EQ((*attempts)[0].node, "node-1");
+  EXPECT_EQ((*attempts)[0].card, "RTX 3090");
   EXPECT_TRUE((*attempts)[0].record.Has(Field::kThroughput));
 }
 
