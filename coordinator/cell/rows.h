@@ -150,9 +150,10 @@ struct Batch {
   // not reported stays what it is, gets reported, and its message LateNote. Of a node that is no
   // member of the stored attempt nothing is taken.
   std::vector<AttemptRow> late_attempts;
-  // A merged file. Insert where absent, by primary key; an imported outcome also replaces none,
-  // that of a cancelled cell, and a failure where it is none itself or of a later rerun: in any
-  // order.
+  // A merged file. Insert where absent, by primary key. Of two cells the one whose outcome is worth
+  // more counts: ok, mem_limit, unsupported, a failure, cancelled, none; of equal ones that of the
+  // later rerun (first_attempt, attempts), then that of the earlier counted attempt, and last the
+  // smaller reason and message. So any order of merging, at any site, comes to the same.
   struct Import {
     std::vector<RunRow> runs;
     std::vector<SpecRow> specs;

@@ -21,12 +21,19 @@ AttemptRow WithoutTexts(AttemptRow attempt) {
 }
 
 // As Batch::Import says.
+int WorthOf(const std::optional<Outcome>& outcome) {
+  if (!outcome.has_value()) return 0;
+  if (*outcome == Outcome::kCancelled) return 1;
+  if (IsFailure(*outcome)) return 2;
+  return *outcome == Outcome::kUnsupported ? 3 : *outcome == Outcome::kMemLimit ? 4 : 5;
+}
+
 bool Replaces(const CellRow& imported, const CellRow& stored) {
-  if (!imported.outcome.has_value()) return false;
-  if (!stored.outcome.has_value() || *stored.outcome == Outcome::kCancelled) return true;
-  if (!IsFailure(*stored.outcome) || *imported.outcome == Outcome::kCancelled) return false;
-  return !IsFailure(*imported.outcome) || std::pair(imported.first_attempt, imported.attempts) >
-                                              std::pair(stored.first_attempt, stored.attempts);
+  // Of the texts the smaller one wins: its side has the other's.
+  return std::tuple(WorthOf(imported.outcome), imported.first_attempt, imported.attempts,
+                    stored.counted_attempt, stored.reason, stored.message) >
+         std::tuple(WorthOf(stored.outcome), stored.first_attempt, stored.attempts,
+                    imported.counted_attempt, imported.reason, imported.message);
 }
 
 void ApplyLate(const AttemptRow& late, std::map<std::string, AttemptRow>& attempts) {

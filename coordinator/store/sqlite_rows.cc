@@ -166,7 +166,7 @@ class ColumnReader {
 
 // "INSERT INTO table(columns) VALUES (?,...) ON CONFLICT(key) DO UPDATE SET c=excluded.c, ..."
 std::string Insert(const char* table, const std::vector<std::string>& columns, const char* key,
-                   OnConflict on_conflict, const char* where = "") {
+                   OnConflict on_conflict, std::string_view where = "") {
   std::string names;
   std::string marks;
   std::string updates;
@@ -227,16 +227,20 @@ absl::Status SqliteRows::Write(const CellRow& cell) {
 }
 
 absl::Status SqliteRows::WriteImported(const CellRow& cell) {
-  ASSAY_ASSIGN_OR_RETURN(
-      SqliteStatement * statement,
-      Cached(Insert("cells", NamesOf<CellRow>(), "run, cell", OnConflict::kReplace,
-                    " WHERE excluded.outcome IS NOT NULL AND "
-                    "(cells.outcome IS NULL OR cells.outcome = 'cancelled' OR "
-                    "(cells.outcome IN ('fail', 'hung', 'timeout', 'lost') AND "
-                    "(excluded.outcome IN ('ok', 'mem_limit', 'unsupported') OR "
-                    "(excluded.outcome <> 'cancelled' AND "
-                    "(excluded.first_attempt, excluded.attempts) > "
-                    "(cells.first_attempt, cells.attempts)))))")));
+  const auto worth = [](const char* row) {
+    return fmt::format(
+        "CASE {}.outcome WHEN 'ok' THEN 5 WHEN 'mem_limit' THEN 4 WHEN 'unsupported' THEN 3 "
+        "WHEN 'cancelled' THEN 1 ELSE iif({}.outcome IS NULL, 0, 2) END",
+        row, row);
+  };
+  // As Batch::Import says. Of the texts the smaller one wins: its side has the other's.
+  static const std::string sql = Insert(
+      "cells", NamesOf<CellRow>(), "run, cell", OnConflict::kReplace,
+      fmt::format(" WHERE ({}, excluded.first_attempt, excluded.attempts, cells.counted_attempt, "
+                  "cells.reason, cells.message) > ({}, cells.first_attempt, cells.attempts, "
+                  "excluded.counted_attempt, excluded.reason, excluded.message)",
+                  worth("excluded"), worth("cells")));
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement, Cached(sql));
   EachColumn(cell, Binder(*statement));
   return statement->Run();
 }

@@ -404,6 +404,11 @@ TEST_P(StoreConformanceTest, ImportsOfARunBeforeAndAfterARerunComeToTheSameInAny
       {exported(Outcome::kTimeout, 1, "e"), exported(Outcome::kFail, 2, "f"), "f"},
       {exported(Outcome::kFail, 3, "g"), exported(Outcome::kOk, 2, "h"), "h"},
       {exported(Outcome::kFail, 1, "i"), exported(Outcome::kCancelled, 2, "j"), "i"},
+      // Two sites ran the same failed cell again.
+      {exported(Outcome::kOk, 2, "k"), exported(Outcome::kOk, 2, "l"), "k"},
+      {exported(Outcome::kOk, 2, "m"), exported(Outcome::kOk, 3, "n"), "n"},
+      {exported(Outcome::kOk, 2, "o"), exported(Outcome::kMemLimit, 3, "p"), "o"},
+      {exported(Outcome::kHung, 2, "q"), exported(Outcome::kFail, 2, "r"), "q"},
   };
   for (const Case& each : cases) {
     for (const bool swapped : {false, true}) {
