@@ -7,11 +7,11 @@
 namespace assay::cli {
 
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitCellFailed =
-    1;  // a cell ended as fail, hung, timeout or lost, others are ok
+// A cell ended as fail, hung, timeout or lost, or is invalid; others are ok and valid.
+inline constexpr int kExitCellFailed = 1;
 inline constexpr int kExitSomethingBad = 1;  // doctor: a check is bad
 inline constexpr int kExitBadInput = 2;      // file, flag, unknown run or cell, output not writable
-inline constexpr int kExitNothingRun = 3;    // no coordinator, no agent, no cell ok
+inline constexpr int kExitNothingRun = 3;    // no coordinator, no agent, no valid figure
 inline constexpr int kExitCancelled = 130;
 inline constexpr int kExitTerminated = 143;  // as 130, by SIGTERM
 

@@ -6,9 +6,9 @@ namespace assay::cli {
 
 inline constexpr char kGlobalFooter[] = R"(Exit codes:
   0    all went well; a cell that did not fit into memory or is unsupported is no failure
-  1    a cell failed, hung, timed out or was lost, and others are ok
+  1    a cell failed, hung, timed out, was lost or is invalid, and others are valid
   2    bad input: a matrix file, a flag, an unknown run or cell, a file that cannot be written
-  3    nothing could be run: no coordinator, no agent, or no cell ended ok
+  3    nothing could be run: no coordinator, no agent, or no cell came to a valid figure
   130  cancelled, here with Ctrl-C or by someone else
   143  cancelled here by SIGTERM
 

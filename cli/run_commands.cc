@@ -16,6 +16,7 @@
 #include "common/ids/ids.h"
 #include "common/matrix/matrix.h"
 #include "common/results/outcome.h"
+#include "common/results/rules.h"
 #include "common/results/summary.h"
 #include "common/status/status.h"
 
@@ -50,24 +51,44 @@ void PrintRunLine(CommandContext& context, const std::string& run) {
   }
 }
 
-// What went wrong, last and on standard error; the exit code.
-int PrintEnd(CommandContext& context, const Session& session, const std::string& run,
-             std::span<const Record> records, const RunUpdate& last) {
+// How the cells of a run ended.
+struct Ends {
   std::vector<Outcome> outcomes;
-  std::vector<std::string> failures;
-  std::string first_other;
+  size_t invalid = 0;
+  std::vector<std::string> failures;  // a sentence each of what failed or is invalid
+  std::string first_other;            // of the first that is not ok
+};
+
+Ends EndsOf(std::span<const Record> records) {
+  Ends ends;
   for (const Record& record : records) {
     const auto outcome = OutcomeFromName(record.Text(Field::kOutcome));
     if (!outcome) continue;
-    outcomes.push_back(*outcome);
+    ends.outcomes.push_back(*outcome);
+    const std::string cell =
+        fmt::format("cell {} ({})", record.Integer(Field::kCell).value_or(0), CellLabel(record));
+    if (*outcome == Outcome::kOk) {
+      const Verdict verdict = Judge(record);
+      if (verdict.faults.empty()) continue;
+      ++ends.invalid;
+      ends.failures.push_back(fmt::format("{}: invalid: {}", cell, Printable(verdict.faults[0])));
+      continue;
+    }
     const std::string why = fmt::format(
-        "cell {} ({}): {}, {}{}{}", record.Integer(Field::kCell).value_or(0), CellLabel(record),
-        OutcomeName(*outcome), Printable(record.Text(Field::kReason)),
+        "{}: {}, {}{}{}", cell, OutcomeName(*outcome), Printable(record.Text(Field::kReason)),
         record.Has(Field::kMessage) ? ": " : "", Printable(record.Text(Field::kMessage)));
-    if (IsFailure(*outcome)) failures.push_back(why);
-    if (first_other.empty() && *outcome != Outcome::kOk) first_other = why;
+    if (IsFailure(*outcome)) ends.failures.push_back(why);
+    if (ends.first_other.empty()) ends.first_other = why;
   }
-  int code = RunExitCode(outcomes);
+  return ends;
+}
+
+// What went wrong, last and on standard error; the exit code.
+int PrintEnd(CommandContext& context, const Session& session, const std::string& run,
+             std::span<const Record> records, const RunUpdate& last) {
+  const Ends ends = EndsOf(records);
+  const std::vector<std::string>& failures = ends.failures;
+  int code = RunExitCode(ends.outcomes, ends.invalid);
   if (last.state == "cancelled") code = kExitCancelled;
   for (size_t i = 0; i < failures.size() && i < kMostFailures; ++i) {
     context.output.Error(failures[i]);
@@ -77,9 +98,10 @@ int PrintEnd(CommandContext& context, const Session& session, const std::string&
                                      failures.size() - kMostFailures, Printable(run)));
   }
   if (code == kExitNothingRun) {
-    std::string why = !failures.empty()     ? "no cell ended ok"
-                      : first_other.empty() ? last.waiting_for
-                                            : first_other;
+    std::string why = ends.invalid > 0           ? "no figure is valid"
+                      : !failures.empty()        ? "no cell ended ok"
+                      : ends.first_other.empty() ? last.waiting_for
+                                                 : ends.first_other;
     if (why.empty()) why = "no cell was bound to a target; `assay agents` shows what there is";
     // Why this machine's own agent did not come stands nowhere else.
     if (records.empty() && session.connection().local()) {

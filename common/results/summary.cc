@@ -295,17 +295,17 @@ std::vector<SummaryRow> Summarize(std::span<const Record> records) {
   return rows;
 }
 
-int RunExitCode(std::span<const Outcome> outcomes) {
+int RunExitCode(std::span<const Outcome> outcomes, size_t invalid) {
   constexpr int kCancelled = 130;
-  constexpr int kNothingOk = 3;
-  bool any_ok = false;
-  bool any_failed = false;
+  constexpr int kNothingMeasured = 3;
+  size_t ok = 0;
+  bool any_failed = invalid > 0;
   for (const Outcome outcome : outcomes) {
     if (outcome == Outcome::kCancelled) return kCancelled;
-    any_ok |= outcome == Outcome::kOk;
+    ok += outcome == Outcome::kOk ? 1 : 0;
     any_failed |= IsFailure(outcome);
   }
-  if (!any_ok) return kNothingOk;
+  if (ok <= invalid) return kNothingMeasured;
   return any_failed ? 1 : 0;
 }
 

@@ -8,6 +8,7 @@
 #ifndef ASSAY_COMMON_RESULTS_SUMMARY_H_
 #define ASSAY_COMMON_RESULTS_SUMMARY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -57,9 +58,10 @@ struct SummaryRow {
 // marks of the input do not matter.
 std::vector<SummaryRow> Summarize(std::span<const Record> records);
 
-// Exit code of a run by the outcomes of its cells, as docs/results.md lists them: 130 where one is
-// cancelled, else 3 where none is ok, else 1 where one failed, else 0.
-int RunExitCode(std::span<const Outcome> outcomes);
+// Exit code of a run by the outcomes of its cells, `invalid` of which are ok but invalid by the
+// rules, as docs/results.md lists them: 130 where one is cancelled, else 3 where none is ok and
+// valid, else 1 where one failed or is invalid, else 0.
+int RunExitCode(std::span<const Outcome> outcomes, size_t invalid);
 
 // Cells by outcome, "12 ok, 3 mem_limit, 1 fail", in the order of enum Outcome; "no cells" for
 // none.

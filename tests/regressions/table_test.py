@@ -26,7 +26,7 @@ fields["host_seconds"] /= times
 
 
 class Tables(unittest.TestCase):
-    def table(self, behaviour):
+    def table(self, behaviour, code=0):
         """Lines of the table of three repeats with one stack."""
         with Local(bin_dir(), devices="cpu") as t:
             folder = t.dir / "stacks"
@@ -37,7 +37,7 @@ class Tables(unittest.TestCase):
             (folder / "s.json").write_text(json.dumps(
                 {"name": "s", "program": "runner", "env": {"BEHAVIOUR": BEHAVIOUR + behaviour}}))
             matrix = t.matrix(MATRIX.format(stacks="s").replace("repeat: 1", "repeat: 3"))
-            t.assay("run", matrix, "--quiet", check=0)
+            t.assay("run", matrix, "--quiet", check=code)
             return t.assay("results", "last", check=0).stdout
 
     def test_processes_that_report_other_units_are_not_averaged(self):
@@ -48,7 +48,7 @@ class Tables(unittest.TestCase):
         self.assertNotIn("535.", text)
 
     def test_an_invalid_process_beside_valid_ones_is_counted(self):
-        text = self.table("fields['samples'] *= 10 if third else 1")
+        text = self.table("fields['samples'] *= 10 if third else 1", code=1)
         self.assertIn("323.2", text)
         self.assertIn("ok (1 invalid)", text)
 

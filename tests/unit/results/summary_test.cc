@@ -306,16 +306,26 @@ TEST(Summarize, MarksOfAllProcessesAreUnited) {
 // Case 45: where every cell fails, where one fails, where the user stopped.
 TEST(RunExitCode, SaysWhatHappened) {
   using enum Outcome;
-  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kMemLimit, kUnsupported}), 0);
-  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kFail}), 1);
-  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kHung}), 1);
-  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kTimeout}), 1);
-  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kLost}), 1);
-  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kFail, kFail}), 3);
-  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kMemLimit}), 3);
-  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kUnsupported}), 3);
-  EXPECT_EQ(RunExitCode({}), 3);
-  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kFail, kCancelled}), 130);
+  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kMemLimit, kUnsupported}, 0), 0);
+  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kFail}, 0), 1);
+  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kHung}, 0), 1);
+  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kTimeout}, 0), 1);
+  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kLost}, 0), 1);
+  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kFail, kFail}, 0), 3);
+  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kMemLimit}, 0), 3);
+  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kUnsupported}, 0), 3);
+  EXPECT_EQ(RunExitCode({}, 0), 3);
+  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kFail, kCancelled}, 0), 130);
+}
+
+// A figure that the rules call impossible is no figure.
+TEST(RunExitCode, OkButInvalidIsNotMeasured) {
+  using enum Outcome;
+  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kOk}, 2), 3);
+  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kMemLimit}, 1), 3);
+  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kFail}, 1), 3);
+  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kOk}, 1), 1);
+  EXPECT_EQ(RunExitCode(std::vector<Outcome>{kOk, kOk, kCancelled}, 1), 130);
 }
 
 TEST(OutcomeCounts, CountsInAFixedOrder) {
