@@ -71,7 +71,8 @@ Session MakeSession(const CommandContext& context, int interrupt_fd) {
   return Session(Connection(std::move(options), SystemPorts(context.args.transport)));
 }
 
-void PrintResults(CommandContext& context, std::span<const Record> records) {
+void PrintResults(CommandContext& context, const RunResults& results) {
+  const std::span<const Record> records = results.records;
   Output& output = context.output;
   if (context.args.format == Format::kJson) {
     output.Out(WriteResultsJson(records));
@@ -81,7 +82,8 @@ void PrintResults(CommandContext& context, std::span<const Record> records) {
     output.Out(WriteResultsCsv(records));
     return;
   }
-  output.Out(ResultTable(records, TableWidth(output.out_fd()), output.out_color()));
+  output.Out(
+      ResultTable(records, TableWidth(output.out_fd()), output.out_color(), results.baseline));
   std::vector<Outcome> outcomes;
   size_t pending = 0;
   bool simulated = false;

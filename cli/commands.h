@@ -53,7 +53,7 @@ int FailCommand(CommandContext& context, const absl::Status& status);
 Session MakeSession(const CommandContext& context, int interrupt_fd = -1);
 
 // Writes records as --format says; the table with its counts.
-void PrintResults(CommandContext& context, std::span<const Record> records);
+void PrintResults(CommandContext& context, const RunResults& results);
 
 // Standard error, unless --quiet.
 void PrintNote(CommandContext& context, const std::string& sentence);

@@ -170,6 +170,12 @@ struct DrainResult {
   std::vector<HeldCell> held;
 };
 
+// Of a whole run, in the order of cells.
+struct RunResults {
+  std::vector<Record> records;
+  std::string baseline;  // card that ratios are taken to; "" for the first row
+};
+
 struct MergeResult {
   std::vector<std::string> runs;
   uint64_t attempts_new = 0;
@@ -202,8 +208,10 @@ class Control {
   virtual absl::StatusOr<SubmitResult> Submit(const Submission& request) = 0;  // 120 s
   virtual std::unique_ptr<RunWatch> Watch(const std::string& run) = 0;         // at once
   virtual absl::StatusOr<std::vector<RunSummary>> ListRuns() = 0;              // 30 s
-  // In the order of cells, each as it comes, so that no more than a page of them is held.
-  virtual absl::Status EachResult(const std::string& run, const RecordSink& sink) = 0;    // 120 s
+  // In the order of cells, each as it comes, so that no more than a page of them is held. Gives
+  // RunResults::baseline.
+  virtual absl::StatusOr<std::string> EachResult(const std::string& run,
+                                                 const RecordSink& sink) = 0;             // 120 s
   virtual absl::StatusOr<CellDetail> GetCell(const std::string& run, uint64_t cell) = 0;  // 30 s
   virtual absl::StatusOr<CancelResult> Cancel(const std::string& run) = 0;                // 30 s
   virtual absl::StatusOr<SubmitResult> RerunFailed(const std::string& run,
@@ -218,12 +226,13 @@ class Control {
   virtual absl::StatusOr<MergeResult> Merge(const ChunkSource& source) = 0;         // 600 s
 
   // All of EachResult.
-  absl::StatusOr<std::vector<Record>> GetResults(const std::string& run) {
-    std::vector<Record> records;
-    absl::Status status =
-        EachResult(run, [&records](Record record) { records.push_back(std::move(record)); });
-    if (!status.ok()) return status;
-    return records;
+  absl::StatusOr<RunResults> GetResults(const std::string& run) {
+    RunResults results;
+    auto baseline = EachResult(
+        run, [&results](Record record) { results.records.push_back(std::move(record)); });
+    if (!baseline.ok()) return baseline.status();
+    results.baseline = *std::move(baseline);
+    return results;
   }
 };
 

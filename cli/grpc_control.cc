@@ -248,15 +248,17 @@ class GrpcControl final : public Control {
     return runs;
   }
 
-  absl::Status EachResult(const std::string& run, const RecordSink& sink) override {
+  absl::StatusOr<std::string> EachResult(const std::string& run, const RecordSink& sink) override {
     v1::GetResultsRequest request;
     request.set_run(run);
     grpc::ClientContext context;
     Limit(context, kResultsLimit);
     const auto reader = stub_->GetResults(&context, request);
     size_t records = 0;
+    std::string baseline;
     v1::ResultPage page;
     while (reader->Read(&page)) {
+      if (baseline.empty()) baseline = page.baseline();
       for (const auto& record : page.records()) sink(wire::FromProto(record));
       records += static_cast<size_t>(page.records_size());
       if (records > kMaxRecords) {
@@ -264,7 +266,8 @@ class GrpcControl final : public Control {
         return absl::ResourceExhaustedError("the coordinator sent more than 2,000,000 results");
       }
     }
-    return FromGrpcStatus(reader->Finish());
+    ASSAY_RETURN_IF_ERROR(FromGrpcStatus(reader->Finish()));
+    return baseline;
   }
 
   absl::StatusOr<CellDetail> GetCell(const std::string& run, uint64_t cell) override {

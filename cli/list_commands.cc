@@ -33,11 +33,11 @@ int StreamResults(CommandContext& context, Session& session) {
     context.output.Out(piece);
     piece.clear();
   };
-  absl::Status status = session.control().EachResult(context.args.run, take);
+  absl::Status status = session.control().EachResult(context.args.run, take).status();
   // As Session::Call does, but not once rows were written.
   if (absl::IsUnavailable(status) && !any) {
     status = session.Open();
-    if (status.ok()) status = session.control().EachResult(context.args.run, take);
+    if (status.ok()) status = session.control().EachResult(context.args.run, take).status();
   }
   // Before the first piece nothing was said yet: an unknown run leaves standard output empty.
   if (!status.ok() && !any) return FailCommand(context, status);
@@ -109,10 +109,10 @@ int ResultsCommand(CommandContext& context) {
   Session session = MakeSession(context);
   if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
   if (context.args.format != Format::kTable) return StreamResults(context, session);
-  const auto records =
+  const auto results =
       session.Call([&](Control& control) { return control.GetResults(context.args.run); });
-  if (!records.ok()) return FailCommand(context, records.status());
-  PrintResults(context, *records);
+  if (!results.ok()) return FailCommand(context, results.status());
+  PrintResults(context, *results);
   return kExitOk;
 }
 

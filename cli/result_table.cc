@@ -100,10 +100,25 @@ bool AnyNot(const std::vector<SummaryRow>& rows, std::optional<int64_t> SummaryR
                      [&](const SummaryRow& row) { return row.*axis && *(row.*axis) != usual; });
 }
 
+// What an empty ratio means, and that 1.00 is another row's than the first.
+std::string BaselineLine(const std::vector<SummaryRow>& rows, std::string_view baseline) {
+  const auto measured =
+      std::count_if(rows.begin(), rows.end(), [](const SummaryRow& row) { return row.throughput; });
+  const auto without = std::count_if(
+      rows.begin(), rows.end(), [](const SummaryRow& row) { return row.throughput && !row.ratio; });
+  if (baseline.empty() || measured == 0) return "";
+  const std::string card = Printable(baseline);
+  if (without == measured) return fmt::format("no ratios: baseline {} has no valid row\n", card);
+  if (without == 0) return fmt::format("ratios to {}, same axes and stack\n", card);
+  return fmt::format("ratios to {}, same axes and stack; {} without: it has no such valid row\n",
+                     card, Counted(static_cast<size_t>(without), "row"));
+}
+
 }  // namespace
 
-std::string ResultTable(std::span<const Record> records, size_t width, bool color) {
-  const std::vector<SummaryRow> rows = Summarize(records);
+std::string ResultTable(std::span<const Record> records, size_t width, bool color,
+                        std::string_view baseline) {
+  const std::vector<SummaryRow> rows = Summarize(records, baseline);
   if (rows.empty()) return "no cells\n";
   const std::string unit = CommonUnit(rows);
   const MemoryColumn memory = ChooseMemory(rows);
@@ -149,7 +164,7 @@ std::string ResultTable(std::span<const Record> records, size_t width, bool colo
                       OutcomeText(row), MarksText(row, all_simulated)},
                      RowColor(row)});
   }
-  return RenderFitted(columns, lines, width, color);
+  return RenderFitted(columns, lines, width, color) + BaselineLine(rows, baseline);
 }
 
 std::string CellLabel(const Record& record) {

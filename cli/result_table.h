@@ -6,14 +6,17 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "common/results/record.h"
 
 namespace assay::cli {
 
 // One row for each spec and target, grouped over repeats (common/results/summary.h). What failed is
-// a word, never a number. Ends in a line feed; says so where there are no rows.
-std::string ResultTable(std::span<const Record> records, size_t width, bool color);
+// a word, never a number. Ends in a line feed; says so where there are no rows. `baseline`: the
+// card that ratios are taken to, which a line below then says; "" for the first row.
+std::string ResultTable(std::span<const Record> records, size_t width, bool color,
+                        std::string_view baseline = "");
 
 // "resnet50 train amp-fp16 b64 eager RTX 3090 repeat 2": a cell in a sentence.
 std::string CellLabel(const Record& record);

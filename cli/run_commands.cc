@@ -181,10 +181,10 @@ int FollowAndPrint(CommandContext& context, Session& session, Signals& signals, 
                     Printable(id), Printable(id), Printable(id)));
     return kExitCancelled;
   }
-  const auto records = session.Call([&](Control& control) { return control.GetResults(id); });
-  if (!records.ok()) return FailCommand(context, records.status());
-  PrintResults(context, *records);
-  const int code = PrintEnd(context, session, id, *records, *followed.last);
+  const auto results = session.Call([&](Control& control) { return control.GetResults(id); });
+  if (!results.ok()) return FailCommand(context, results.status());
+  PrintResults(context, *results);
+  const int code = PrintEnd(context, session, id, results->records, *followed.last);
   return followed.interrupted ? InterruptedCode(signals) : code;
 }
 

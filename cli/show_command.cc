@@ -48,9 +48,9 @@ int ShowRun(CommandContext& context, Session& session) {
   const auto update =
       session.Call([&](Control& control) { return FirstUpdate(control, context.args.run); });
   if (!update.ok()) return FailCommand(context, update.status());
-  const auto records =
+  const auto results =
       session.Call([&](Control& control) { return control.GetResults(update->run); });
-  if (!records.ok()) return FailCommand(context, records.status());
+  if (!results.ok()) return FailCommand(context, results.status());
   std::string out =
       fmt::format("run {}  {}  {}\n{} of {} cells done", Printable(update->run),
                   Printable(update->name), Printable(update->state), update->done, update->cells);
@@ -64,7 +64,7 @@ int ShowRun(CommandContext& context, Session& session) {
                        Printable(cell.phase));
   }
   size_t others = 0;
-  for (const Record& record : *records) {
+  for (const Record& record : results->records) {
     const auto outcome = OutcomeFromName(record.Text(Field::kOutcome));
     const bool invalid = record.Text(Field::kVerdict) == "invalid";
     if (!outcome || (*outcome == Outcome::kOk && !invalid)) continue;

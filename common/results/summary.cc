@@ -213,18 +213,28 @@ SummaryRow BuildRow(std::span<const Record> records, const Group& group, Measure
   return row;
 }
 
-void FillRatios(std::vector<SummaryRow>& rows, const std::vector<Measured>& measured) {
+void FillRatios(std::vector<SummaryRow>& rows, const std::vector<Measured>& measured,
+                std::string_view baseline) {
   // Simulated figures are never compared with measured ones, images never with sequences, nor what
-  // was measured in another way.
-  std::map<std::tuple<bool, std::string, std::string>, size_t> bases;
+  // was measured in another way. Two cards are compared by one spec on one stack.
+  const auto alike = [&](size_t i) {
+    const bool any = baseline.empty();
+    return std::tuple(measured[i].simulated, rows[i].unit, measured[i].method,
+                      any ? "" : rows[i].key, any ? "" : rows[i].stack);
+  };
+  std::map<decltype(alike(0)), size_t> bases;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (!rows[i].throughput) continue;
-    const auto [base, is_new] =
-        bases.try_emplace({measured[i].simulated, rows[i].unit, measured[i].method}, i);
-    rows[i].is_base = is_new;
-    rows[i].ratio = is_new ? measure::Ratio{1, std::nullopt}
-                           : measure::RatioOfMeans(measured[i].process_means,
-                                                   measured[base->second].process_means);
+    if (rows[i].throughput && (baseline.empty() || rows[i].card == baseline)) {
+      bases.try_emplace(alike(i), i);
+    }
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto base = bases.find(alike(i));
+    if (!rows[i].throughput || base == bases.end()) continue;
+    rows[i].is_base = base->second == i;
+    rows[i].ratio = rows[i].is_base ? measure::Ratio{1, std::nullopt}
+                                    : measure::RatioOfMeans(measured[i].process_means,
+                                                            measured[base->second].process_means);
   }
 }
 
@@ -281,7 +291,7 @@ void TellApart(std::vector<SummaryRow>& rows, const std::vector<Group>& groups) 
 
 }  // namespace
 
-std::vector<SummaryRow> Summarize(std::span<const Record> records) {
+std::vector<SummaryRow> Summarize(std::span<const Record> records, std::string_view baseline) {
   std::vector<SummaryRow> rows;
   std::vector<Measured> measured;
   const std::vector<Group> groups = GroupRecords(records);
@@ -290,7 +300,7 @@ std::vector<SummaryRow> Summarize(std::span<const Record> records) {
     rows.push_back(BuildRow(records, group, measured.back()));
   }
   TellApart(rows, groups);
-  FillRatios(rows, measured);
+  FillRatios(rows, measured, baseline);
   MarkSuspects(records, measured, rows);
   return rows;
 }

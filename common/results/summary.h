@@ -48,15 +48,17 @@ struct SummaryRow {
   std::vector<std::string> marks;  // united, in the order of the field's doc
 
   // Throughput over that of the base row: the first row with a throughput of the same unit and
-  // method that is simulated, or not, as this one is. 1, without an interval, for the base row
-  // itself.
+  // method that is simulated, or not, as this one is; with a baseline the first such row of that
+  // card with the same key and stack. 1, without an interval, for the base row itself.
   std::optional<measure::Ratio> ratio;
   bool is_base = false;
 };
 
 // Rows in the order in which their group first appears. Rules are applied to copies: verdict and
-// marks of the input do not matter.
-std::vector<SummaryRow> Summarize(std::span<const Record> records);
+// marks of the input do not matter. `baseline`: the card that ratios are taken to; "": the first
+// row. A row that the baseline has no counterpart of has no ratio: to another row it would be
+// another figure under the same title.
+std::vector<SummaryRow> Summarize(std::span<const Record> records, std::string_view baseline = "");
 
 // Exit code of a run by the outcomes of its cells, `invalid` of which are ok but invalid by the
 // rules, as docs/results.md lists them: 130 where one is cancelled, else 3 where none is ok and

@@ -169,6 +169,7 @@ class ResultStream final : public AnswerStream<v1::ResultPage> {
                            reader_.ListCells(run_.id, after_, kCellsAPage));
     if (cells.empty()) return false;
     v1::ResultPage page;
+    page.set_baseline(wire::CleanText(run_.baseline, wire::kMaxNameBytes));
     size_t bytes = 0;
     for (const CellResult& result : cells) {
       after_ = result.cell.cell;

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -30,6 +31,23 @@ class MainPath(unittest.TestCase):
             self.assertTrue(all(r["outcome"] == "ok" and r["simulated"] is True for r in rows))
             self.assertTrue(all("simulated" in r["marks"] for r in rows))
             self.assertEqual(t.processes("assay-simulate"), [])
+
+    def test_ratios_are_to_the_baseline_of_the_matrix(self):
+        # The first row is the 3090's; each card is set against the 1080 Ti at its own batch.
+        with local(devices=FIXTURES / "nvml" / "rtx3090_gtx1080ti.json") as t:
+            text = t.assay("run", t.matrix(SMALL + "baseline: GTX 1080 Ti\n"), check=0).stdout
+            self.assertIn("\nratios to GTX 1080 Ti, same axes and stack\n", text)
+            of = {}
+            for row in t.results():
+                of.setdefault((row["card"], row["batch"]), []).append(row["throughput"])
+            mean = {key: statistics.geometric_mean(rates) for key, rates in of.items()}
+            for batch in (32, 64):
+                ratio = mean[("RTX 3090", batch)] / mean[("GTX 1080 Ti", batch)]
+                self.assertGreater(ratio, 1.1)
+                self.assertRegex(text, rf"(?m)^ *{batch} +RTX 3090 .* {ratio:.2f} ")
+                self.assertRegex(text, rf"(?m)^ *{batch} +GTX 1080 Ti .* 1\.00 ")
+            self.assertIn("no ratios: baseline V100 has no valid row",
+                          t.assay("run", t.matrix(SMALL + "baseline: V100\n"), check=0).stdout)
 
     def test_csv_and_json_say_the_same(self):
         with local() as t:

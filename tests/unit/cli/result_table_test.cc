@@ -97,6 +97,19 @@ TEST(ResultTable, ASmallRatioIsNoZeroAndALargeOneIsShort) {
   EXPECT_THAT(text, Not(HasSubstr("0000000000"))) << text;
 }
 
+TEST(ResultTable, WithABaselineALineSaysWhatRatiosAreToAndWhichAreMissing) {
+  std::vector<Record> records = {Ok(1, "H200", "64", 1, 300), Ok(2, "V100", "64", 1, 100)};
+  const std::string text = ResultTable(records, 100, false, "V100");
+  EXPECT_THAT(text, HasSubstr("3.00"));
+  EXPECT_THAT(text, HasSubstr("\nratios to V100, same axes and stack\n"));
+  records.push_back(Ok(3, "H200", "128", 1, 600));
+  EXPECT_THAT(ResultTable(records, 100, false, "V100"),
+              HasSubstr("same axes and stack; 1 row without: it has no such valid row\n"));
+  EXPECT_THAT(ResultTable(records, 100, false, "RTX 3090"),
+              HasSubstr("no ratios: baseline RTX 3090 has no valid row\n"));
+  EXPECT_THAT(ResultTable(records, 100, false), Not(HasSubstr("ratios")));
+}
+
 TEST(ResultTable, NoCellsIsAWord) { EXPECT_EQ(ResultTable({}, 100, false), "no cells\n"); }
 
 // Case 12: any name a driver may give, in a table that still fits.

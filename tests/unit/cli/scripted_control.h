@@ -80,7 +80,9 @@ class ScriptedControl final : public Control {
   }
   absl::StatusOr<SubmitResult> Submit(const Submission&) override { return Not(); }
   absl::StatusOr<std::vector<RunSummary>> ListRuns() override { return Not(); }
-  absl::Status EachResult(const std::string&, const RecordSink&) override { return Not(); }
+  absl::StatusOr<std::string> EachResult(const std::string&, const RecordSink&) override {
+    return Not();
+  }
   absl::StatusOr<CellDetail> GetCell(const std::string&, uint64_t) override { return Not(); }
   absl::StatusOr<SubmitResult> RerunFailed(const std::string&, const std::string&) override {
     return Not();

@@ -272,6 +272,43 @@ TEST(Summarize, RatioIsToTheFirstRowWithAThroughput) {
   EXPECT_GT(rows[2].ratio->interval->high, 2);
 }
 
+Record OnCard(Record record, const std::string& card) {
+  record.SetText(Field::kCard, card);
+  record.SetText(Field::kTarget, card);
+  return record;
+}
+
+TEST(Summarize, WithABaselineARatioIsToThatCardsRowOfTheSameSpec) {
+  const auto rows = Summarize(
+      std::vector<Record>{OnCard(Ok("a", 1, 300), "H200"), OnCard(Ok("b", 1, 500), "H200"),
+                          OnCard(Ok("a", 1, 100), "V100"), OnCard(Ok("b", 1, 125), "V100")},
+      "V100");
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_NEAR(rows[0].ratio->value, 3, 1e-9);
+  EXPECT_NEAR(rows[1].ratio->value, 4, 1e-9);
+  EXPECT_FALSE(rows[0].is_base);
+  for (const size_t base : {2u, 3u}) {
+    EXPECT_TRUE(rows[base].is_base);
+    EXPECT_EQ(rows[base].ratio->value, 1);
+  }
+}
+
+TEST(Summarize, WhatTheBaselineHasNoRowOfHasNoRatio) {
+  Record other_stack = OnCard(Ok("a", 1, 300), "H200");
+  other_stack.SetText(Field::kStack, "libtorch-2.7.1");
+  const auto rows = Summarize(
+      std::vector<Record>{other_stack, OnCard(Ok("b", 1, 500), "H200"),
+                          OnCard(Ok("a", 1, 100), "V100"), OnCard(Cell("b", 1, "fail"), "V100")},
+      "V100");
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_FALSE(rows[0].ratio.has_value());
+  EXPECT_FALSE(rows[1].ratio.has_value());
+  EXPECT_TRUE(rows[2].ratio.has_value());
+  for (const auto& row : Summarize(std::vector<Record>{Ok("a", 1, 1), Ok("b", 1, 2)}, "V100")) {
+    EXPECT_FALSE(row.ratio.has_value());
+  }
+}
+
 TEST(Summarize, ARatioOfSingleProcessesHasNoInterval) {
   const auto rows = Summarize(std::vector<Record>{Ok("a", 1, 100), Ok("b", 1, 183)});
   EXPECT_NEAR(rows[1].ratio->value, 1.83, 1e-9);
