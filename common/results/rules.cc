@@ -242,4 +242,11 @@ void ApplyRules(Record& record) {
   }
 }
 
+void AddIndicative(Record& record) {
+  std::vector<std::string> marks = record.List(Field::kMarks);
+  const bool suspect = !marks.empty() && marks[0] == "suspect";
+  marks.insert(marks.begin() + (suspect ? 1 : 0), std::string(kIndicativeMark));
+  record.SetList(Field::kMarks, marks).IgnoreError();
+}
+
 }  // namespace assay

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/results/record.h"
@@ -52,6 +53,12 @@ Verdict Judge(const Record& record);
 // Sets verdict ("valid" or "invalid"; unknown unless the outcome is ok), marks and
 // energy_per_sample_joules. Applying it again changes nothing.
 void ApplyRules(Record& record);
+
+// Mark of a row that stands on one process, and of the one valid cell in it: no interval, no
+// ranking. Which cell that is the records of a whole run tell (common/results/row_groups.h), so no
+// rule of one record sets it.
+inline constexpr std::string_view kIndicativeMark = "indicative";
+void AddIndicative(Record& record);  // after ApplyRules
 
 // The application clock of SM or memory over its default, the lower of the two; nothing where
 // neither is known.

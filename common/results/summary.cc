@@ -11,9 +11,9 @@
 
 #include "common/measure/moments.h"
 #include "common/measure/percentile.h"
+#include "common/results/row_groups.h"
 #include "common/results/rules.h"
 #include "common/results/scaling.h"
-#include "common/text/utf8.h"
 
 namespace assay {
 namespace {
@@ -24,93 +24,28 @@ constexpr std::array<Outcome, 8> kOutcomes = {
 constexpr std::string_view kPending = "pending";
 
 // In the order of the field's doc.
-constexpr std::array<std::string_view, 12> kMarkOrder = {
-    "suspect", "unconverged", "unsettled", "throttled", "power_limited", "clock_limited",
-    "drift",   "host_bound",  "shared",    "mixed",     "simulated",     "published"};
+constexpr std::array<std::string_view, 13> kMarkOrder = {
+    "suspect",       kIndicativeMark, "unconverged", "unsettled",  "throttled",
+    "power_limited", "clock_limited", "drift",       "host_bound", "shared",
+    "mixed",         "simulated",     "published"};
 
-// What must be the same for processes to be repeats of one measurement, beside spec, target and
-// stack: a stack keeps its name when its operator builds it anew or updates the driver, a runner
-// may change its unit, some math settings come from the agent's environment, and ECC is set at a
-// boot.
-constexpr std::array kAlike = {Field::kUnit,
-                               Field::kMethodVersion,
-                               Field::kDriverVersion,
-                               Field::kLibtorchVersion,
-                               Field::kCudaVersion,
-                               Field::kCudnnVersion,
-                               Field::kNcclVersion,
-                               Field::kRunnerVersion,
-                               Field::kStackDigest,
-                               Field::kAllowTf32Matmul,
-                               Field::kAllowTf32Cudnn,
-                               Field::kReducedPrecisionReduction,
-                               Field::kReducedPrecisionReductionBf16,
-                               Field::kFp16Accumulation,
-                               Field::kCudnnBenchmark,
-                               Field::kCudnnBenchmarkLimit,
-                               Field::kDeterministic,
-                               Field::kAttentionBackends,
-                               Field::kAllocatorSettings,
-                               Field::kEccEnabled};
-
+// Records of one spec on one target with one stack of the same software, by repeat.
 struct Group {
+  RowGroup what;
   std::vector<size_t> records;
-  std::string stack;  // "" until a record knows it
-  bool simulated = false;
-  std::array<std::string, kAlike.size()> alike;  // each "" until a record knows it
 };
 
-bool IsSimulated(const Record& record) { return record.Flag(Field::kSimulated).value_or(false); }
-
-std::string AlikeText(const Record& record, Field field) {
-  if (const auto number = record.Integer(field)) return fmt::format("{}", *number);
-  if (const auto flag = record.Flag(field)) return *flag ? "true" : "false";
-  return record.Text(field);
-}
-
-bool BelongsTo(const Group& group, const Record& record) {
-  const std::string stack = record.Text(Field::kStack);
-  if (group.stack.empty() || stack.empty()) return true;
-  if (group.stack != stack || group.simulated != IsSimulated(record)) return false;
-  for (size_t i = 0; i < kAlike.size(); ++i) {
-    const std::string text = AlikeText(record, kAlike[i]);
-    if (!text.empty() && !group.alike[i].empty() && text != group.alike[i]) return false;
-  }
-  return true;
-}
-
-void Join(Group& group, const Record& record, size_t place) {
-  group.records.push_back(place);
-  const std::string stack = record.Text(Field::kStack);
-  if (group.stack.empty() && !stack.empty()) {
-    group.stack = stack;
-    group.simulated = IsSimulated(record);
-  }
-  for (size_t i = 0; i < kAlike.size(); ++i) {
-    if (group.alike[i].empty()) group.alike[i] = AlikeText(record, kAlike[i]);
-  }
-}
-
-// Records of one spec on one target with one stack of the same software. A cell that never ran may
-// not know its stack; it belongs to the group of its spec and target all the same.
 std::vector<Group> GroupRecords(std::span<const Record> records) {
+  RowGroups numbers;
   std::vector<Group> groups;
-  std::map<std::pair<std::string, std::string>, std::vector<size_t>> by_place;
   for (size_t i = 0; i < records.size(); ++i) {
-    const Record& record = records[i];
-    std::vector<size_t>& places = by_place[{record.Text(Field::kKey), record.Text(Field::kTarget)}];
-    const auto found = std::find_if(places.begin(), places.end(),
-                                    [&](size_t at) { return BelongsTo(groups[at], record); });
-    if (found != places.end()) {
-      Join(groups[*found], record, i);
-      continue;
-    }
-    places.push_back(groups.size());
-    groups.emplace_back();
-    Join(groups.back(), record, i);
+    const size_t group = numbers.Add(records[i]);
+    if (group >= groups.size()) groups.resize(group + 1);
+    groups[group].records.push_back(i);
   }
-  for (Group& group : groups) {
-    std::stable_sort(group.records.begin(), group.records.end(), [&](size_t a, size_t b) {
+  for (size_t i = 0; i < groups.size(); ++i) {
+    groups[i].what = numbers.groups()[i];
+    std::stable_sort(groups[i].records.begin(), groups[i].records.end(), [&](size_t a, size_t b) {
       return records[a].Integer(Field::kRepeat).value_or(0) <
              records[b].Integer(Field::kRepeat).value_or(0);
     });
@@ -179,9 +114,8 @@ SummaryRow BuildRow(std::span<const Record> records, const Group& group, Measure
   SummaryRow row;
   row.records = group.records;
   row.outcome = OutcomeText(records, group.records);
-  measured.simulated = group.simulated;
-  measured.method = group.alike[1];
-  static_assert(kAlike[1] == Field::kMethodVersion);
+  measured.simulated = group.what.simulated;
+  measured.method = group.what.Method();
   std::vector<double> medians;
   std::vector<std::string> marks;
   for (const size_t place : group.records) {
@@ -201,12 +135,13 @@ SummaryRow BuildRow(std::span<const Record> records, const Group& group, Measure
     RaiseTo(row.reserved_peak_bytes, record.Integer(Field::kReservedPeakBytes));
     RaiseTo(row.device_used_bytes, record.Integer(Field::kDeviceUsedBytes));
   }
-  for (const std::string_view mark : kMarkOrder) {
-    if (std::find(marks.begin(), marks.end(), mark) != marks.end()) row.marks.emplace_back(mark);
-  }
   row.step_p50_ms = measure::Median(medians);
   row.processes = static_cast<int64_t>(measured.process_means.size());
   row.indicative = row.processes == 1;
+  if (row.indicative) marks.emplace_back(kIndicativeMark);
+  for (const std::string_view mark : kMarkOrder) {
+    if (std::find(marks.begin(), marks.end(), mark) != marks.end()) row.marks.emplace_back(mark);
+  }
   if (row.processes > 0) row.throughput = measure::Moments(measured.process_means).mean();
   row.interval = measure::MeanInterval(measured.process_means);
   if (row.interval) row.interval_ratio = row.interval->HalfWidth() / *row.throughput;
@@ -262,18 +197,6 @@ void MarkSuspects(std::span<const Record> records, const std::vector<Measured>& 
   }
 }
 
-// The first thing of `mine` that another group has otherwise: "driver_version 535.54".
-std::string Difference(const Group& mine, const Group& other) {
-  constexpr size_t kMostBytes = 24;
-  for (size_t i = 0; i < kAlike.size(); ++i) {
-    const std::string& text = mine.alike[i];
-    if (text.empty() || other.alike[i].empty() || text == other.alike[i]) continue;
-    return fmt::format("{} {}", InfoOf(kAlike[i]).name,
-                       std::string_view(text).substr(0, Utf8Boundary(text, kMostBytes)));
-  }
-  return "";
-}
-
 // Names what keeps rows of one spec, target and stack apart.
 void TellApart(std::vector<SummaryRow>& rows, const std::vector<Group>& groups) {
   std::map<std::tuple<std::string, std::string, std::string>, std::vector<size_t>> by_place;
@@ -283,7 +206,7 @@ void TellApart(std::vector<SummaryRow>& rows, const std::vector<Group>& groups) 
   for (const auto& [unused, places] : by_place) {
     for (const size_t a : places) {
       for (const size_t b : places) {
-        if (rows[a].apart.empty()) rows[a].apart = Difference(groups[a], groups[b]);
+        if (rows[a].apart.empty()) rows[a].apart = groups[a].what.DifferenceFrom(groups[b].what);
       }
     }
   }

@@ -186,7 +186,8 @@ grpc::ServerUnaryReactor* ControlService::GetCell(grpc::CallbackServerContext* c
     const bool drift = std::any_of(attempts.begin(), attempts.end(), [](const AttemptRow& each) {
       return each.record.Has(Field::kSentinelSeries);
     });
-    ASSAY_ASSIGN_OR_RETURN(const Comparands comparands, ComparandsOf(parts_.reader, id, drift));
+    ASSAY_ASSIGN_OR_RETURN(const Comparands comparands,
+                           ComparandsOf(parts_.reader, run, specs, drift ? nullptr : &cell.cell));
     FillCell(run, specs[cell.cell.spec_index], cell, attempts, comparands, response);
     return absl::OkStatus();
   };

@@ -163,7 +163,7 @@ class ResultStream final : public AnswerStream<v1::ResultPage> {
       ASSAY_ASSIGN_OR_RETURN(const std::string id, reader_.ResolveRun(asked_));
       ASSAY_ASSIGN_OR_RETURN(run_, reader_.GetRun(id));
       ASSAY_ASSIGN_OR_RETURN(specs_, reader_.ListSpecs(id));
-      ASSAY_ASSIGN_OR_RETURN(comparands_, ComparandsOf(reader_, id, true));
+      ASSAY_ASSIGN_OR_RETURN(comparands_, ComparandsOf(reader_, run_, specs_, nullptr));
     }
     ASSAY_ASSIGN_OR_RETURN(const std::vector<CellResult> cells,
                            reader_.ListCells(run_.id, after_, kCellsAPage));

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "common/results/row_groups.h"
 #include "common/results/rules.h"
 #include "common/wire/wire.h"
 #include "coordinator/cell/cell_record.h"
@@ -119,7 +121,8 @@ const RunOverview* FindResumable(const std::vector<RunOverview>& runs, const std
   return nullptr;
 }
 
-absl::StatusOr<Comparands> ComparandsOf(ResultReader& reader, const std::string& run, bool drift) {
+absl::StatusOr<Comparands> ComparandsOf(ResultReader& reader, const RunRow& run,
+                                        const std::vector<Spec>& specs, const CellRow* one) {
   constexpr uint32_t kCellsAtOnce = 500;
   Comparands comparands;
   ASSAY_ASSIGN_OR_RETURN(const std::vector<SpecResult> peaks, reader.ListPeaks());
@@ -128,16 +131,29 @@ absl::StatusOr<Comparands> ComparandsOf(ResultReader& reader, const std::string&
     comparands.peaks.Add(
         CellRecord(RunRow{}, peak.spec, peak.result.cell, attempt ? &*attempt : nullptr));
   }
-  if (!drift) return comparands;
+  RowGroups groups;
+  std::map<size_t, std::vector<uint64_t>> valid;  // cells by group
+  const auto add = [&](const CellResult& cell) {
+    if (!cell.attempt.has_value() || cell.cell.spec_index >= specs.size()) return;
+    if (one == nullptr) comparands.readings.Add(cell.attempt->record);
+    Record record = CellRecord(run, specs[cell.cell.spec_index], cell.cell, &*cell.attempt);
+    comparands.peaks.Join(record);
+    const Verdict verdict = Judge(record);
+    if (!verdict.has_measurement || !verdict.faults.empty()) return;
+    valid[groups.Add(record)].push_back(cell.cell.cell);
+  };
   for (uint64_t after = 0;;) {
-    ASSAY_ASSIGN_OR_RETURN(const std::vector<CellResult> cells,
-                           reader.ListCells(run, after, kCellsAtOnce));
-    if (cells.empty()) return comparands;
-    for (const CellResult& cell : cells) {
-      if (cell.attempt.has_value()) comparands.readings.Add(cell.attempt->record);
-    }
+    ASSAY_ASSIGN_OR_RETURN(
+        const std::vector<CellResult> cells,
+        one == nullptr ? reader.ListCells(run.id, after, kCellsAtOnce) : reader.ListRepeats(*one));
+    for (const CellResult& cell : cells) add(cell);
+    if (cells.empty() || one != nullptr) break;
     after = cells.back().cell.cell;
   }
+  for (const auto& [group, cells] : valid) {
+    if (cells.size() == 1) comparands.indicative.insert(cells[0]);
+  }
+  return comparands;
 }
 
 Record JudgedRecord(const RunRow& run, const Spec& spec, const CellRow& cell,
@@ -146,6 +162,7 @@ Record JudgedRecord(const RunRow& run, const Spec& spec, const CellRow& cell,
   comparands.readings.FillDrift(record);
   comparands.peaks.Join(record);
   ApplyRules(record);
+  if (comparands.indicative.contains(cell.cell)) AddIndicative(record);
   return record;
 }
 

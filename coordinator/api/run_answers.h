@@ -3,6 +3,7 @@
 #define ASSAY_COORDINATOR_API_RUN_ANSWERS_H_
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "assay/v1/control_service.pb.h"
@@ -26,9 +27,13 @@ const RunOverview* FindResumable(const std::vector<RunOverview>& runs, const std
 struct Comparands {
   SentinelReadings readings;  // of the run's counted attempts: what a cell's drift is told from
   Peaks peaks;                // of all runs in the store
+  // Cells that are the only valid process of their row (common/results/summary.h).
+  std::set<uint64_t> indicative;
 };
-// Without `drift` no readings: they are in every record of the run.
-absl::StatusOr<Comparands> ComparandsOf(ResultReader& reader, const std::string& run, bool drift);
+// `one`: of this cell alone, for which only its repeats are read; then there are no readings, which
+// are in every record of the run. Null: of all cells.
+absl::StatusOr<Comparands> ComparandsOf(ResultReader& reader, const RunRow& run,
+                                        const std::vector<Spec>& specs, const CellRow* one);
 
 // The record of a cell with drift, utilisation, verdict and marks, which are computed on reading.
 Record JudgedRecord(const RunRow& run, const Spec& spec, const CellRow& cell,

@@ -271,6 +271,18 @@ absl::StatusOr<std::vector<CellResult>> FakeStore::ListCells(const std::string& 
   return results;
 }
 
+absl::StatusOr<std::vector<CellResult>> FakeStore::ListRepeats(const CellRow& cell) {
+  MutexLock lock(mutex_);
+  std::vector<CellResult> results;
+  for (const auto& [place, stored] : tables_.cells) {
+    if (place.first == cell.run && stored.spec_index == cell.spec_index &&
+        stored.target == cell.target) {
+      results.push_back(ResultOf(stored));
+    }
+  }
+  return results;
+}
+
 absl::StatusOr<std::vector<SpecResult>> FakeStore::ListPeaks() {
   MutexLock lock(mutex_);
   std::vector<SpecResult> peaks;

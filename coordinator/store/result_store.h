@@ -78,6 +78,8 @@ class ResultReader {
   virtual absl::StatusOr<std::vector<Spec>> ListSpecs(const std::string& run) = 0;
   // The run as event::Rerun wants it: attempts without record, log tail and cell file.
   virtual absl::StatusOr<RunSnapshot> LoadRun(const std::string& run) = 0;
+  // Cells of the run, spec and target of `cell`, itself among them, by number.
+  virtual absl::StatusOr<std::vector<CellResult>> ListRepeats(const CellRow& cell) = 0;
   // At most `limit` cells with a number over `after`, in order.
   virtual absl::StatusOr<std::vector<CellResult>> ListCells(const std::string& run, uint64_t after,
                                                             uint32_t limit) = 0;

@@ -35,6 +35,16 @@ absl::StatusOr<CellResult> ReadCellResult(const SqliteStatement& row) {
   return result;
 }
 
+absl::StatusOr<std::vector<CellResult>> ReadCellResults(SqliteStatement& statement) {
+  std::vector<CellResult> results;
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool row, statement.Step());
+    if (!row) return results;
+    ASSAY_ASSIGN_OR_RETURN(CellResult result, ReadCellResult(statement));
+    results.push_back(std::move(result));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SqliteReader>> SqliteReader::Open(const std::string& path,
@@ -158,14 +168,18 @@ absl::StatusOr<std::vector<CellResult>> SqliteReader::ListCells(const std::strin
   statement->Bind(1, std::string_view(run));
   statement->Bind(2, static_cast<int64_t>(after));
   statement->Bind(3, int64_t{limit});
-  std::vector<CellResult> results;
-  while (true) {
-    ASSAY_ASSIGN_OR_RETURN(const bool row, statement->Step());
-    if (!row) break;
-    ASSAY_ASSIGN_OR_RETURN(CellResult result, ReadCellResult(*statement));
-    results.push_back(std::move(result));
-  }
-  return results;
+  return ReadCellResults(*statement);
+}
+
+absl::StatusOr<std::vector<CellResult>> SqliteReader::ListRepeats(const CellRow& cell) {
+  static const std::string sql =
+      CellQuery("cells.run = ? AND cells.spec_index = ? AND cells.target = ? ORDER BY cells.cell");
+  ASSAY_ASSIGN_OR_RETURN(SqliteStatement * statement, rows_.Cached(sql));
+  const StatementUse use_statement(statement);
+  statement->Bind(1, std::string_view(cell.run));
+  statement->Bind(2, int64_t{cell.spec_index});
+  statement->Bind(3, std::string_view(cell.target));
+  return ReadCellResults(*statement);
 }
 
 absl::StatusOr<CellResult> SqliteReader::GetCell(const std::string& run, uint64_t cell) {

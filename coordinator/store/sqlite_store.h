@@ -48,6 +48,7 @@ class SqliteReader final : public ResultReader {
   absl::StatusOr<RunRow> GetRun(const std::string& run) override;
   absl::StatusOr<std::vector<Spec>> ListSpecs(const std::string& run) override;
   absl::StatusOr<RunSnapshot> LoadRun(const std::string& run) override;
+  absl::StatusOr<std::vector<CellResult>> ListRepeats(const CellRow& cell) override;
   absl::StatusOr<std::vector<CellResult>> ListCells(const std::string& run, uint64_t after,
                                                     uint32_t limit) override;
   absl::StatusOr<CellResult> GetCell(const std::string& run, uint64_t cell) override;

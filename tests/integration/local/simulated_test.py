@@ -218,6 +218,29 @@ class Users(unittest.TestCase):
             wait_for(lambda: not t.processes(), 30, f"coordinator and agent left: {t.processes()}")
 
 
+class Rows(unittest.TestCase):
+    def test_one_valid_process_of_a_row_is_indicative_in_table_json_and_csv(self):
+        # Of batch 64 one of two processes is invalid: the run is not all well, and says which.
+        with local("batch=64,repeat=1:wrong_device_steps") as t:
+            done = t.assay("run", t.matrix(SMALL), check=1)
+            self.assertRegex(done.stderr.splitlines()[-1], r"cell \d+ \(.* b64 .*\): invalid: ")
+            marks = {(r["batch"], r["repeat"]): r["marks"] for r in t.results()}
+            self.assertEqual([key for key, all in marks.items() if "indicative" in all], [(64, 2)])
+            rows = {line.split()[0]: line for line in done.stdout.splitlines() if "ok" in line}
+            self.assertNotIn("indicative", rows["32"])
+            self.assertIn("indicative", rows["64"])
+            table = t.assay("results", "last", "--format", "csv", check=0).stdout
+            self.assertEqual([(r["batch"], r["repeat"]) for r in csv.DictReader(io.StringIO(table))
+                              if "indicative" in r["marks"].split(";")], [("64", "2")])
+            cell = next(r["cell"] for r in t.results() if (r["batch"], r["repeat"]) == (64, 2))
+            self.assertRegex(t.assay("show", "last", cell, check=0).stdout, "marks +indicative")
+
+    def test_run_of_which_every_figure_is_invalid_measured_nothing(self):
+        with local("default:wrong_device_steps") as t:
+            done = t.assay("run", t.matrix(SMALL), check=3)
+            self.assertIn("nothing was measured: no figure is valid", done.stderr.splitlines()[-1])
+
+
 class LongCells(unittest.TestCase):
     def test_cell_of_200_000_steps_is_a_result_like_any_other(self):
         # Case 47. In the simulator's own time, which passes at once.

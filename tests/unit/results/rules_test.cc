@@ -456,5 +456,16 @@ TEST(Rules, ApplyingThemTwiceChangesNothing) {
   EXPECT_EQ(once, twice);
 }
 
+TEST(Rules, TheIndicativeMarkStandsBehindSuspect) {
+  Record record = Sound({{Field::kXids, std::string("63")}});
+  ApplyRules(record);
+  AddIndicative(record);
+  EXPECT_THAT(record.List(Field::kMarks), ElementsAre("suspect", "indicative"));
+  record = Sound({{Field::kStopReason, std::string("max_seconds")}});
+  ApplyRules(record);
+  AddIndicative(record);
+  EXPECT_THAT(record.List(Field::kMarks), ElementsAre("indicative", "unconverged"));
+}
+
 }  // namespace
 }  // namespace assay

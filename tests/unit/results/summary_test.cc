@@ -58,11 +58,13 @@ TEST(Summarize, ThroughputIsTheMeanOfProcessMeansWithStudentsInterval) {
   EXPECT_NEAR(rows[0].interval->HalfWidth(), 2.484, 0.001);
   EXPECT_NEAR(*rows[0].interval_ratio, 0.02484, 0.00001);
   EXPECT_FALSE(rows[0].indicative);
+  EXPECT_THAT(rows[0].marks, IsEmpty());
 }
 
 TEST(Summarize, OneProcessIsIndicativeAndHasNoInterval) {
   const auto rows = Summarize(std::vector<Record>{Ok("a", 1, 99)});
   EXPECT_TRUE(rows[0].indicative);
+  EXPECT_THAT(rows[0].marks, ElementsAre("indicative"));
   EXPECT_FALSE(rows[0].interval.has_value());
   EXPECT_FALSE(rows[0].interval_ratio.has_value());
 }
@@ -321,7 +323,7 @@ TEST(Summarize, SimulatedIsNeverComparedWithMeasured) {
   const auto rows = Summarize(std::vector<Record>{Ok("a", 1, 100), simulated});
   EXPECT_TRUE(rows[1].is_base);
   EXPECT_EQ(rows[1].ratio->value, 1);
-  EXPECT_THAT(rows[1].marks, ElementsAre("simulated"));
+  EXPECT_THAT(rows[1].marks, ElementsAre("indicative", "simulated"));
 }
 
 TEST(Summarize, ImagesAreNeverComparedWithSequences) {

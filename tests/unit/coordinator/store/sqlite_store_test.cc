@@ -72,6 +72,21 @@ TEST_F(SqliteStoreTest, RowsOutliveTheStore) {
   EXPECT_THAT(store->Load()->ended, SizeIs(1));
 }
 
+TEST_F(SqliteStoreTest, RepeatsAreTheCellsOfOneSpecOnOneTargetOfOneRun) {
+  auto store = SqliteStore::Open(path_).value();
+  Batch batch = MakeBatch(RunId(1));
+  batch.cells = {MakeCell(RunId(1), 4, 0), MakeCell(RunId(1), 1, 0), MakeCell(RunId(1), 2, 1),
+                 MakeCell(RunId(1), 3, 0)};
+  batch.cells[3].target = "another";
+  ASSERT_TRUE(store->Commit(std::span(&batch, 1)).ok());
+  ASSERT_TRUE(CommitRun(*store, 2).ok());
+  auto reader = SqliteReader::Open(path_).value();
+  const auto repeats = reader->ListRepeats(batch.cells[0]);
+  ASSERT_THAT(*repeats, SizeIs(2));
+  EXPECT_EQ((*repeats)[0].cell.cell, 1u);
+  EXPECT_EQ((*repeats)[1].cell.cell, 4u);
+}
+
 // The statement that had met the row was left standing on it, and the reader with it in the past.
 TEST_F(SqliteStoreTest, ARowThatCannotBeReadDoesNotHoldTheReaderToThePast) {
   auto store = SqliteStore::Open(path_).value();
