@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "common/results/outcome.h"
+#include "common/results/rules_bounds.h"
 #include "common/results/rules_marks.h"
 #include "common/text/number_format.h"
 
@@ -220,6 +221,7 @@ Verdict Judge(const Record& record) {
   JudgeGang(record, verdict);
   JudgePeak(record, verdict);
   JudgeInputs(record, verdict);
+  JudgeBounds(record, verdict);
   JudgeMarks(record, verdict);
   return verdict;
 }

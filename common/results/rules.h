@@ -31,6 +31,11 @@ inline constexpr double kLeastOverlapRatio = 0.9;   // of windows that should be
 inline constexpr double kLeastBusyRatio = 0.9;      // share of the step in which the GPU had work
 inline constexpr double kMostOverPeakRatio = 1.05;  // throughput over what the peaks allow
 inline constexpr double kMostLossGrowth = 2;        // last loss over the first, or over 1
+// A memory figure over the device's total: cards of one name differ by some percent, and of a gang
+// the total is the first one's.
+inline constexpr double kMostOverMemoryRatio = 1.05;
+// Reserved over used: the latter is sampled ten times a second and may miss a short peak.
+inline constexpr double kMostReservedRatio = 1.05;
 // The agent sees begin and end of a window by two records, each up to some 10 ms late on a loaded
 // machine.
 inline constexpr double kMostAgentDifferenceSeconds = 0.2;

@@ -75,7 +75,16 @@ class Marks {
     const bool grew = first && last && *last > kMostLossGrowth * std::max(*first, 1.0);
     const std::optional<double> overlap = record_.Number(Field::kColocateOverlapRatio);
     const bool alone = overlap && *overlap < kLeastOverlapRatio && !simulated_;
-    if (!xids.empty() || grew || alone) Mark("suspect");
+    const auto reserved = record_.Number(Field::kReservedPeakBytes);
+    const auto used = record_.Number(Field::kDeviceUsedBytes);
+    const bool unseen =
+        reserved && used && measured_on_gpu_ && *reserved > kMostReservedRatio * *used;
+    if (!xids.empty() || grew || alone || unseen) Mark("suspect");
+    if (unseen) {
+      Note(fmt::format("{} reserved, but the device showed {} in use",
+                       HumanBytes(static_cast<int64_t>(*reserved)),
+                       HumanBytes(static_cast<int64_t>(*used))));
+    }
     if (alone)
       Note(fmt::format("its GPUs measured together for {} of a window", HumanPercent(*overlap)));
     if (!xids.empty()) Note(fmt::format("the driver reported Xid {}", fmt::join(xids, ", ")));

@@ -49,6 +49,11 @@ BEHAVIOURS = (
     ("too-many-samples", "fields['samples'] *= 10; fields['throughput'] *= 10", "ok", "invalid"),
     ("no-time", "fields['seconds'] = fields['host_seconds'] = 0.0", "ok", "invalid"),
     ("zero", "fields['throughput'] = 0.0", "ok", "invalid"),
+    ("busy-seven", "fields['gpu_busy_ratio'] = 7.0", "ok", "invalid"),
+    ("negative-memory", "fields['allocated_peak_bytes'] = -1", "ok", "valid"),  # dropped
+    ("more-than-reserved", "fields.update(allocated_peak_bytes=2, reserved_peak_bytes=1)", "ok",
+     "invalid"),
+    ("more-than-there-is", "fields['reserved_peak_bytes'] = 1 << 60", "ok", "invalid"),
     # Case 47: an error text of 100 kB.
     ("long-message", "result.update(outcome='fail', reason='runner_error', message='e' * 100000)",
      "fail", None),
