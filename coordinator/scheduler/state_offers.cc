@@ -70,8 +70,13 @@ std::vector<CoordinatorState::Impl::Share> CoordinatorState::Impl::PickNodes(con
   }
   const auto wanted = static_cast<size_t>(place.nodes);
   if (shares.size() < wanted) return {};
+  // Who refused last, or did not answer, comes after all others until it has started something: it
+  // would hold the cell for the time of an answer while one that works is idle.
+  const auto order = [](const Share& share) {
+    return std::pair(share.node->rest.refusals, share.node->gangs);
+  };
   std::stable_sort(shares.begin(), shares.end(),
-                   [](const Share& a, const Share& b) { return a.node->gangs < b.node->gangs; });
+                   [&](const Share& a, const Share& b) { return order(a) < order(b); });
   shares.resize(wanted);
   std::sort(shares.begin(), shares.end(),
             [](const Share& a, const Share& b) { return a.node->name < b.node->name; });

@@ -182,6 +182,26 @@ TEST(Refusal, NodeRestsAfterSomeInARowAndAProbeEndsIt) {
   EXPECT_EQ(bench.View(run).outcomes.at("ok"), 1u);
 }
 
+// It heartbeats, and answers no Prepare: what comes then goes to the node that works, though that
+// was used more.
+TEST(Refusal, NodeThatAnswersNoPrepareIsAskedAfterEveryOther) {
+  Bench bench;
+  const SessionHandle silent = bench.Hello(MakeNode("n1"));
+  const SessionHandle works = bench.Hello(MakeNode("n2"));
+  bench.Pass(seconds(2), {silent, works});
+  const std::string run = bench.Submit({MakeSpec(0)});
+  ASSERT_THAT(bench.Take<message::Prepare>(silent), SizeIs(1));
+  bench.Pass(seconds(15), {silent, works});  // the time for an answer; it rests for a second now
+  bench.Report(works, bench.StartOn(works));
+  EXPECT_EQ(bench.View(run).outcomes.at("ok"), 1u);
+  bench.Submit({MakeSpec(0)}, 3);
+  EXPECT_EQ(bench.Drain(works), 3);
+  bench.Pass(seconds(5), {silent, works});  // its rest is over
+  bench.Submit({MakeSpec(0)});
+  EXPECT_THAT(bench.Take<message::Prepare>(silent), SizeIs(0));
+  EXPECT_THAT(bench.Take<message::Prepare>(works), SizeIs(1));
+}
+
 TEST(Refusal, CellThatNobodyEverStartsFailsInTheEnd) {
   CoordinatorTimes times;
   times.refusals_to_fail = 8;
