@@ -201,12 +201,14 @@ void CommandTree::AddFileCommands() {
                            "The file appears complete or not at all.\n\n"
                            "Example:\n  assay export last -o night.assay");
   AddRunWord(exported);
-  exported->add_option("-o,--output", args_.output, "File to write")->required()->type_name("FILE");
+  exported->add_option("-o,--output", args_.output, "File to write; - is standard output")
+      ->required()
+      ->type_name("FILE");
 
   CLI::App* merge = Add("merge", "Take the runs of exported files into this state directory",
                         "Merging a file twice changes nothing.\n\n"
                         "Example:\n  assay merge night.assay other-site.assay");
-  merge->add_option("FILE", args_.files, "Files written by `assay export`")
+  merge->add_option("FILE", args_.files, "Files written by `assay export`; - is standard input")
       ->required()
       ->type_name("");
 

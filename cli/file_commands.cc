@@ -25,6 +25,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kChunkBytes = 512 << 10;
+constexpr std::string_view kStandardStream = "-";  // as the name of a file
 
 class File {
  public:
@@ -40,22 +41,54 @@ class File {
   int fd_;
 };
 
-absl::Status ExportTo(Session& session, const std::string& run, const std::string& path) {
+// Of an .assay file as it comes: whether it ended with its last line (docs/results.md). A stream
+// that just stops looks like one that is done.
+class LastLine {
+ public:
+  void Add(std::string_view data) {
+    constexpr size_t kMostBytes = 4096;  // it is short, and no other line needs to be kept
+    line_ += data;
+    const size_t end = line_.empty() ? std::string::npos : line_.rfind('\n', line_.size() - 2);
+    if (end != std::string::npos) line_.erase(0, end + 1);
+    if (line_.size() > kMostBytes) line_.erase(0, line_.size() - kMostBytes);
+  }
+  bool IsEnd() const {
+    if (!line_.ends_with('\n')) return false;
+    const Json json = Json::parse(line_, nullptr, /*allow_exceptions=*/false);
+    return json.is_object() && json.contains("kind") && json["kind"] == "end";
+  }
+
+ private:
+  std::string line_;
+};
+
+absl::Status ExportTo(Session& session, const std::string& run, const Control::ChunkSink& sink) {
+  LastLine last;
+  ASSAY_RETURN_IF_ERROR(session.control().Export(run, [&](std::string_view data) {
+    last.Add(data);
+    return sink(data);
+  }));
+  if (last.IsEnd()) return absl::OkStatus();
+  return absl::UnavailableError("the coordinator ended the export before its last line");
+}
+
+absl::Status ExportToFile(Session& session, const std::string& run, const std::string& path) {
   ASSAY_ASSIGN_OR_RETURN(NewFile file, NewFile::Create(path));
   ASSAY_RETURN_IF_ERROR(
-      session.control().Export(run, [&](std::string_view data) { return file.Append(data); }));
+      ExportTo(session, run, [&](std::string_view data) { return file.Append(data); }));
   return file.Commit();
 }
 
 absl::StatusOr<MergeResult> MergeFrom(Control& control, const std::string& path) {
   // O_NONBLOCK: opening a pipe that nobody writes to must not wait; reading one (`<(...)`) may.
-  const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const File file(path == kStandardStream ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                                          : open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.fd() < 0) return ErrnoStatus(errno, fmt::format("cannot read {}", path));
   struct stat info = {};
   if (fstat(file.fd(), &info) == 0 && S_ISDIR(info.st_mode)) {
     return absl::InvalidArgumentError(fmt::format("cannot read {}: it is a folder", path));
   }
-  (void)fcntl(file.fd(), F_SETFL, 0);
+  if (path != kStandardStream) (void)fcntl(file.fd(), F_SETFL, 0);
   auto merged = control.Merge([&]() -> absl::StatusOr<std::string> {
     std::string data(kChunkBytes, '\0');
     ssize_t got = -1;
@@ -183,7 +216,14 @@ absl::StatusOr<Reproduction> Reproduce(const CellDetail& detail, const std::stri
 int ExportCommand(CommandContext& context) {
   Session session = MakeSession(context);
   if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
-  const absl::Status status = ExportTo(session, context.args.run, context.args.output);
+  if (context.args.output == kStandardStream) {
+    const absl::Status status = ExportTo(session, context.args.run, [&](std::string_view data) {
+      context.output.Out(data);
+      return context.output.out_status();
+    });
+    return status.ok() ? kExitOk : FailCommand(context, status);
+  }
+  const absl::Status status = ExportToFile(session, context.args.run, context.args.output);
   if (!status.ok()) return FailCommand(context, status);
   PrintNote(context, fmt::format("written to {}", context.args.output));
   return kExitOk;

@@ -76,6 +76,10 @@ std::string FakeControl::merged() const {
   MutexLock lock(mutex_);
   return merged_;
 }
+void FakeControl::SetExported(std::vector<std::string> parts) {
+  MutexLock lock(mutex_);
+  script_.exported = std::move(parts);
+}
 void FakeControl::AddRun(const std::string& id, const std::string& name) {
   MutexLock lock(mutex_);
   runs_[id].name = name;
@@ -364,7 +368,7 @@ grpc::Status FakeControl::Export(grpc::ServerContext*, const v1::ExportRequest* 
   MutexLock lock(mutex_);
   const std::string id = Find(request->run());
   if (id.empty()) return NoRun(request->run());
-  for (const char* part : {"part one,", "part two"}) {
+  for (const std::string& part : script_.exported) {
     v1::ExportChunk chunk;
     chunk.set_data(part);
     writer->Write(chunk);

@@ -23,6 +23,7 @@ struct FakeScript {
   std::string message = "it broke";
   std::string log_tail = "line one\nline two\n";
   std::string runner = "assay-simulate";
+  std::vector<std::string> exported = {"{\"assay_file\":1}\n{\"kind\":", "\"end\"}\n"};
   std::string cell_file;     // empty: none was given to a runner
   bool hold = false;         // a run stays unfinished until Release() or a cancel
   bool hold_cancel = false;  // a cancelled run stays `cancelling` until Release()
@@ -44,6 +45,8 @@ class FakeControl final : public v1::Control::Service {
   int cancels() const;
   int watches() const;
   std::string merged() const;  // all bytes of Merge
+  // What Export gives from now on, in parts.
+  void SetExported(std::vector<std::string> parts);
   // Adds a run as Submit would.
   void AddRun(const std::string& id, const std::string& name);
 

@@ -229,8 +229,35 @@ TEST_F(CliQuery, ExportWritesTheWholeFile) {
   const std::string path = dir_ + "/f.assay";
   const Finished done = Assay({"export", "last", "-o", path});
   EXPECT_EQ(done.code, 0) << done.err;
-  EXPECT_EQ(Text(path), "part one,part two");
+  EXPECT_EQ(Text(path), "{\"assay_file\":1}\n{\"kind\":\"end\"}\n");
   EXPECT_EQ(Assay({"export", "last", "-o", dir_ + "/no/f"}).code, 2);
+}
+
+TEST_F(CliQuery, ExportToADashIsStandardOutput) {
+  ServeOneRun();
+  const Finished done = Assay({"export", "last", "-o", "-"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(done.out, "{\"assay_file\":1}\n{\"kind\":\"end\"}\n");
+  EXPECT_EQ(done.err, "");
+  EXPECT_NE(access("-", F_OK), 0);
+}
+
+// A coordinator that was killed, or a relay between: the stream is over, the file is not.
+TEST_F(CliQuery, AnExportWithoutItsLastLineIsNoFile) {
+  FakeControl& control = ServeOneRun();
+  const std::string path = Write("f.assay", "old");
+  for (const std::vector<std::string>& exported :
+       {std::vector<std::string>{"{\"assay_file\":1}\n"}, std::vector<std::string>{},
+        std::vector<std::string>{"{\"kind\":\"end\"}"},
+        std::vector<std::string>{"{\"kind\":\"end\"}\n", "{\"kind\":\"cell\"}\n"}}) {
+    control.SetExported(exported);
+    const Finished done = Assay({"export", "last", "-o", path});
+    EXPECT_EQ(done.code, 3);
+    EXPECT_THAT(done.err, HasSubstr("before its last line"));
+    EXPECT_THAT(done.err, Not(HasSubstr("written to")));
+    EXPECT_EQ(Text(path), "old");
+    EXPECT_EQ(Assay({"export", "last", "-o", "-"}).code, 3);
+  }
 }
 
 TEST_F(CliQuery, AFailedExportLeavesTheOldFile) {
