@@ -42,6 +42,10 @@ void ReadHead(const YamlNode& root, Diagnostics* diagnostics, Matrix* matrix) {
   if (const YamlEntry* entry = root.Find("run_limit")) {
     ReadRunLimit(*entry->value, "run_limit", diagnostics, &matrix->select);
   }
+  if (const YamlEntry* entry = root.Find("priority")) {
+    matrix->select.priority =
+        ReadInteger(*entry->value, "priority", -kMostPriority, kMostPriority, 0, diagnostics);
+  }
   if (const YamlEntry* entry = root.Find("repeat")) {
     matrix->repeat =
         ReadInteger(*entry->value, "repeat", 1, kMaxRepeat, matrix->repeat, diagnostics);

@@ -24,6 +24,7 @@ inline constexpr uint64_t kMaxCellsUnasked = 10'000;
 // Limits that no option lifts: points of the grid before exclusion, and specs after it.
 inline constexpr uint64_t kMaxGridPoints = 1'000'000;
 inline constexpr uint64_t kMaxSpecs = 100'000;
+inline constexpr int64_t kMostPriority = 100;
 
 enum class Placement { kPerCard, kPerNode, kPerGpu };
 std::string_view PlacementName(Placement placement);  // per-card, per-node, per-gpu
@@ -35,6 +36,7 @@ struct Selection {
   double wait_seconds = 60;
   bool include_late = false;     // `late: include`: targets that appear after `wait` get cells too
   double run_limit_seconds = 0;  // `run_limit`; 0: none
+  int64_t priority = 0;          // of the run among others, -kMostPriority to kMostPriority
 
   // `card` is a name as IdentifyDevice gives it.
   bool Selects(std::string_view card) const;

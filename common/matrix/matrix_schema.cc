@@ -165,6 +165,11 @@ Json KeySchema(std::string_view key, const Json& block) {
     return repeat;
   }
   if (key == "run_limit") return Duration();
+  if (key == "priority") {
+    Json priority = Whole(-kMostPriority, kMostPriority);
+    priority["default"] = Matrix{}.select.priority;
+    return priority;
+  }
   if (key == "seed") return {{"type", "integer"}, {"minimum", 0}};
   if (key == "matrices") {
     return {{"type", "object"}, {"minProperties", 1}, {"additionalProperties", block}};

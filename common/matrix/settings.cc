@@ -14,7 +14,7 @@ namespace assay {
 namespace {
 
 // Keys of a block come first, in one table, so that file and block cannot differ in them.
-constexpr std::array<KeyInfo, 17> kKeys = {{
+constexpr std::array<KeyInfo, 18> kKeys = {{
     {"defaults", "Values of axes that `axes` and `zip` leave out."},
     {"exclude", "Points of the grid to leave out: a point that meets all conditions of an entry."},
     {"stop", "When a cell has been measured long enough."},
@@ -32,6 +32,7 @@ constexpr std::array<KeyInfo, 17> kKeys = {{
     {"seed", "Seed of the order of the cells; default: drawn and recorded."},
     {"matrices", "Several named blocks, each with axes of its own."},
     {"run_limit", "How long the run may take from its first cell on; what is not done then ends."},
+    {"priority", "Runs with a higher one are asked first (default 0)."},
 }};
 constexpr size_t kSharedKeys = 7;
 constexpr size_t kBlockKeys = 10;

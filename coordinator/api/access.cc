@@ -47,6 +47,12 @@ absl::Status Access::CheckOwner(ResultReader& reader, const std::string& run) co
                             row.submitted_by.empty() ? "an admin" : "user " + row.submitted_by));
 }
 
+absl::Status Access::CheckPriority(int64_t priority) const {
+  if (priority <= 0 || peer_.identity.May(Role::kAdmin)) return absl::OkStatus();
+  return Refuse(fmt::format("{} may not {} a run of priority {}: above 0 that needs the role admin",
+                            peer_.identity.ToString(), action_, priority));
+}
+
 void Access::Log(const std::string& id, const absl::Status& status, const char* kind) const {
   const Identity& who = peer_.identity;
   const bool user = who.kind == Identity::Kind::kUser;

@@ -6,6 +6,7 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -27,6 +28,9 @@ class Access {
   bool Allow(Role needed, grpc::ServerUnaryReactor* call) const;
   // Runs of others are for admins. `run` is a full id; `reader` is the work thread's.
   absl::Status CheckOwner(ResultReader& reader, const std::string& run) const;
+
+  // Whoever may submit may let others go first; to go before others is for admins.
+  absl::Status CheckPriority(int64_t priority) const;
 
   // One line for an action that was carried out, or refused by the state. `kind` says what `id` is
   // of.

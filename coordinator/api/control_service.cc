@@ -136,7 +136,9 @@ grpc::ServerUnaryReactor* ControlService::Submit(grpc::CallbackServerContext* co
   if (!access.Allow(Role::kSubmit, call)) return call;
   parts_.work.Post([this, call, request, response, access] {
     absl::StatusOr<event::SubmitRun> parsed = ParseSubmit(*request);
-    if (!parsed.ok()) return call->Finish(ToGrpcStatus(parsed.status()));
+    absl::Status status = parsed.status();
+    if (status.ok()) status = access.CheckPriority(parsed->matrix.select.priority);
+    if (!status.ok()) return call->Finish(ToGrpcStatus(status));
     for (const std::string& warning : parsed->matrix.warnings) {
       response->add_warnings(wire::CleanText(warning, wire::kMaxSentenceBytes));
     }

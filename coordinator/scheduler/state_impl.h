@@ -116,6 +116,10 @@ class CoordinatorState::Impl {
 
   // --- state_offers.cc: who gets the free nodes
   void Schedule();
+  // Runs in the order in which they are asked; places in rotation_.
+  std::vector<std::list<std::string>::iterator> Turns();
+  int64_t PriorityOf(std::string_view run) const;
+  bool Outranks(const Run& run) const;  // whoever holds the reservation
   bool OfferFrom(Run& run);
   struct Share {  // one node's part of an offer
     Node* node;

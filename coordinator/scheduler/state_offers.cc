@@ -1,9 +1,10 @@
 // Offers: which cell gets the nodes that are free.
 //
-// Runs take turns: the one that waits longest is asked first and goes to the back once it was
-// served, so none waits for more than one gang of each other run. Within a run the queue whose head
-// comes first in the run's order goes first. A node carries one measured cell at a time; with
-// colocate: all that cell has every GPU of its card there.
+// Runs of one priority take turns: the one that waits longest is asked first and goes to the back
+// once it was served, so none waits for more than one gang of each other run. What has a higher
+// priority is asked before them and takes no notice of their reservations. Within a run the queue
+// whose head comes first in the run's order goes first. A node carries one measured cell at a time;
+// with colocate: all that cell has every GPU of its card there.
 #include <algorithm>
 
 #include "coordinator/scheduler/state_impl.h"
@@ -14,14 +15,28 @@ void CoordinatorState::Impl::Schedule() {
   RenewReservation();
   for (bool placed = true; placed;) {
     placed = false;
-    for (auto it = rotation_.begin(); it != rotation_.end(); ++it) {
-      Run* run = FindRun(*it);
+    for (const auto turn : Turns()) {
+      Run* run = FindRun(*turn);
       if (run == nullptr || !OfferFrom(*run)) continue;
-      rotation_.splice(rotation_.end(), rotation_, it);
+      rotation_.splice(rotation_.end(), rotation_, turn);
       placed = true;
       break;
     }
   }
+}
+
+int64_t CoordinatorState::Impl::PriorityOf(std::string_view id) const {
+  const Run* run = FindRun(id);
+  return run == nullptr ? 0 : run->row.select.priority;
+}
+
+std::vector<std::list<std::string>::iterator> CoordinatorState::Impl::Turns() {
+  std::vector<std::list<std::string>::iterator> turns;
+  for (auto it = rotation_.begin(); it != rotation_.end(); ++it) turns.push_back(it);
+  std::stable_sort(turns.begin(), turns.end(), [this](const auto& a, const auto& b) {
+    return PriorityOf(*a) > PriorityOf(*b);
+  });
+  return turns;
 }
 
 bool CoordinatorState::Impl::MayTake(const Node& node) const {
@@ -52,8 +67,12 @@ std::vector<size_t> CoordinatorState::Impl::FreeDevices(const Node& node,
   return picked;
 }
 
+bool CoordinatorState::Impl::Outranks(const Run& run) const {
+  return reservation_.has_value() && run.row.select.priority > PriorityOf(reservation_->run);
+}
+
 bool CoordinatorState::Impl::Reserved(const Node& node, const Run& run, const QueueKey& key) const {
-  return reservation_.has_value() && reservation_->nodes.contains(node.name) &&
+  return reservation_.has_value() && reservation_->nodes.contains(node.name) && !Outranks(run) &&
          (reservation_->run != run.row.id || reservation_->key != key);
 }
 
@@ -133,7 +152,8 @@ bool CoordinatorState::Impl::OfferFrom(Run& run) {
     const QueueKey key = *head;
     std::vector<Share> shares = PickNodes(run, key);
     if (shares.empty()) {
-      if (run.places[key.place].nodes > 1 && !reservation_.has_value()) Reserve(run, key);
+      const bool first = !reservation_.has_value() || Outranks(run);
+      if (run.places[key.place].nodes > 1 && first) Reserve(run, key);
       continue;
     }
     if (reservation_.has_value() && reservation_->run == run.row.id && reservation_->key == key) {

@@ -104,12 +104,17 @@ std::string CoordinatorState::Impl::WaitingFor(const Run& run, BootTime now) con
     }
     return fmt::format("an agent with {}", fmt::join(run.row.select.cards, " or "));
   }
-  std::string busy, rest, drain;
+  std::string busy, whose, rest, drain;
   for (const auto& [key, queue] : run.queues) {
     for (const Candidate& candidate : run.places[key.place].candidates) {
       const Node* node = fleet_.Find(candidate.node);
       if (node == nullptr || !node->Up()) continue;
-      if (!node->gang.empty()) busy = node->name;
+      if (const auto gang = gangs_.find(node->gang); gang != gangs_.end()) {
+        busy = node->name;
+        whose = PriorityOf(gang->second.run) > run.row.select.priority
+                    ? "a run with a higher priority"
+                    : "another run";
+      }
       if (node->Draining()) drain = node->name;
       if (node->rest.until > now) rest = node->rest.why;
       for (const auto& [uuid, device] : node->device_rests) {
@@ -118,7 +123,7 @@ std::string CoordinatorState::Impl::WaitingFor(const Run& run, BootTime now) con
     }
   }
   if (!rest.empty()) return fmt::format("{}; it is offered again soon", rest);
-  if (!busy.empty()) return fmt::format("its turn: {} runs a cell of another run", busy);
+  if (!busy.empty()) return fmt::format("its turn: {} runs a cell of {}", busy, whose);
   if (!drain.empty()) return fmt::format("{}, which is draining", drain);
   for (const uint32_t g : run.placeless) {
     const Group& group = run.groups[g];

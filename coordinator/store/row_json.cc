@@ -119,7 +119,8 @@ Json ToJson(const Selection& selection) {
           {"placement", std::string(PlacementName(selection.placement))},
           {"wait_seconds", selection.wait_seconds},
           {"include_late", selection.include_late},
-          {"run_limit_seconds", selection.run_limit_seconds}};
+          {"run_limit_seconds", selection.run_limit_seconds},
+          {"priority", selection.priority}};
 }
 
 absl::StatusOr<Selection> ToSelection(const Json& json) {
@@ -129,6 +130,7 @@ absl::StatusOr<Selection> ToSelection(const Json& json) {
   fields.Member("wait_seconds", selection.wait_seconds);
   fields.Member("include_late", selection.include_late);
   fields.Member("run_limit_seconds", selection.run_limit_seconds);  // not in older stores
+  fields.Member("priority", selection.priority);
   std::string placement;
   fields.Member("placement", placement);
   if (!placement.empty()) {

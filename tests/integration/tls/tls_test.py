@@ -180,6 +180,13 @@ class Roles(TlsCase):
             matrix = f.t.matrix(LONG)
             self.refused(f.user("vera", "run", matrix, "--detach"),
                          r"user vera \(view\) may not submit: that needs the role submit")
+            first = f.t.dir / "first.yaml"
+            first.write_text(LONG + "priority: 1\n")
+            self.refused(f.user("sam", "run", first, "--detach"),
+                         r"user sam \(submit\) may not submit a run of priority 1: "
+                         "above 0 that needs the role admin")
+            ahead = f.user("ada", "run", first, "--detach", check=0).stdout.split()[1]
+            f.user("ada", "cancel", ahead, check=0)
             run = f.user("sam", "run", matrix, "--detach", check=0).stdout.split()[1]
             f.user("vera", "show", run, check=0)
             self.refused(f.user("vera", "cancel", run), "needs the role submit")

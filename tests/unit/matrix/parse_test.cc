@@ -268,6 +268,14 @@ TEST(ParseMatrix, Case46ARunMayHaveALimit) {
             0u);
 }
 
+TEST(ParseMatrix, ARunMayHaveAPriority) {
+  EXPECT_EQ(Parsed("axes: {model: resnet50}\n").select.priority, 0);
+  EXPECT_EQ(Parsed("axes: {model: resnet50}\npriority: -5\n").select.priority, -5);
+  EXPECT_EQ(Refusal("axes: {model: resnet50}\npriority: 101"),
+            "m.yaml:2:11: priority: 101 is outside -100 to 100");
+  EXPECT_EQ(Refusal("axes: {model: resnet50}\npriority: high").find("m.yaml:2:11: priority: "), 0u);
+}
+
 TEST(ParseMatrix, ABaselineOfTwoProductsIsRefusedAndAMisspeltOneNoticed) {
   EXPECT_EQ(Refusal("axes: {model: resnet50}\nbaseline: RTX 3080"),
             "m.yaml:2:11: baseline: 'RTX 3080' is 2 products; write 'RTX 3080 10GB' or 'RTX 3080 "

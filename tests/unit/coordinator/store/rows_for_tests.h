@@ -29,6 +29,7 @@ inline RunRow MakeRun(const std::string& id, RunState state = RunState::kRunning
   run.select.wait_seconds = 1.25;
   run.select.include_late = true;
   run.select.run_limit_seconds = 3600.5;
+  run.select.priority = -7;
   run.repeat = 2;
   run.specs = 2;
   run.seed = (uint64_t{1} << 62) + 3;
