@@ -112,6 +112,7 @@ class CoordinatorState::Impl {
   void GonePart(Gang& gang, GangPart& part, std::string_view why);
   void FinishIfSettled(const std::string& attempt);
   void FinishGang(Gang& gang);
+  void RestFaultyGpus(const Gang& gang);
   void EndAttempt(Run& run, Cell& cell, Gang& gang, const MergedResult& merged);
 
   // --- state_offers.cc: who gets the free nodes

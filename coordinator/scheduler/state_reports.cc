@@ -78,22 +78,28 @@ void CoordinatorState::Impl::FinishGang(Gang& settled) {
   for (const GangPart& part : gang.parts) {
     if (part.report.has_value()) SendToNode(part.node, message::ReportAck{gang.row.id});
   }
-  if (merged.reason == reason::kGpuGone || merged.reason == reason::kEccError) {
-    // Left alone for a while, then probed: one fault must not take a GPU away for good.
-    for (const MemberRow& member : gang.row.members) {
-      Node* node = fleet_.Find(member.node);
-      if (node == nullptr) continue;
-      Rest& rest = node->device_rests[member.gpu_uuid];
-      rest.refusals = std::max(rest.refusals, times_.refusals_to_rest);
-      RestAfterRefusal(rest,
-                       fmt::format("{} on {}: {}", merged.reason, member.node, merged.message));
-    }
-  }
+  RestFaultyGpus(gang);
   if (run == nullptr) return;
   run->gangs.erase(gang.row.id);
   EndAttempt(*run, run->CellAt(gang.cell), gang, merged);
   Notify(gang.run);
   ReviewRun(*run);
+}
+
+// Those whose own ranks said so are left alone for a while, then probed: one fault must neither
+// take a GPU away for good nor the others of its gang.
+void CoordinatorState::Impl::RestFaultyGpus(const Gang& gang) {
+  for (const GangPart& part : gang.parts) {
+    Node* node = fleet_.Find(part.node);
+    if (node == nullptr || !part.report.has_value()) continue;
+    for (const event::RankReport& rank : part.report->ranks) {
+      if (rank.reason != reason::kGpuGone && rank.reason != reason::kEccError) continue;
+      if (std::find(part.ranks.begin(), part.ranks.end(), rank.rank) == part.ranks.end()) continue;
+      Rest& rest = node->device_rests[gang.row.members[rank.rank].gpu_uuid];
+      rest.refusals = std::max(rest.refusals, times_.refusals_to_rest);
+      RestAfterRefusal(rest, fmt::format("{} on {}: {}", rank.reason, part.node, rank.message));
+    }
+  }
 }
 
 void CoordinatorState::Impl::EndAttempt(Run& run, Cell& cell, Gang& gang,

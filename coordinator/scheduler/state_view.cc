@@ -171,6 +171,11 @@ std::vector<AgentView> CoordinatorState::Impl::Agents() const {
     view.state = StateOf(node);
     view.draining = node.user_draining;
     view.held = HeldBy(node);
+    for (const auto& [uuid, rest] : node.device_rests) {
+      if (rest.refusals < times_.refusals_to_rest) continue;
+      view.inventory.warnings.push_back(
+          fmt::format("{} gets no cell for a while, then one as a probe: {}", uuid, rest.why));
+    }
     if (node.Up() && std::abs(node.clock_ahead_ms) >= kClocksApartMs) {
       view.inventory.warnings.push_back(
           fmt::format("its clock is {:.0f} s {} the coordinator's: times of its results are off by "
