@@ -61,6 +61,26 @@ class Cards(unittest.TestCase):
             held.close()
 
 
+    def test_an_agent_holds_no_cuda_context(self):
+        """One of its own would take hundreds of MiB of a card from what is measured, so agents never
+        load what could make it. On a node with GPUs this looks at the real driver."""
+        with local(devices=None) as t:
+            node = agent(t)["node"]
+            self.assertTrue(node)
+            pid = t.processes("assay-agent")[0][0]
+            maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
+            self.assertIn("libc.so", maps)
+            for library in ("libcuda.so", "libcudart", "libcublas", "libnccl", "libtorch", "libc10"):
+                self.assertNotIn(library, maps)
+            files = set()
+            for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+                try:
+                    files.add(str(link.readlink()))
+                except FileNotFoundError:
+                    pass  # closed meanwhile
+            self.assertNotIn("/dev/nvidia-uvm", files)
+
+
 class Drain(unittest.TestCase):
     def test_a_drain_lets_the_cell_end_and_outlasts_coordinator_and_agent(self):
         with local("default:slow=2") as t:

@@ -144,6 +144,28 @@ TEST(GangStart, GangIsNotStarvedBySmallCells) {
   EXPECT_THAT(bench.View(gang_run).active, SizeIs(1));
 }
 
+TEST(GangStart, Case20IsNeverOfDifferentCards) {
+  Bench bench;
+  bench.Hello(MakeNode("n1", "V100"));
+  bench.Hello(MakeNode("n2", "A100"));
+  bench.Hello(MakeNode("n3", "V100"));
+  bench.Pass(seconds(2));
+  const std::string run = bench.Submit({TwoNodes()});
+  const RunView view = bench.View(run);
+  ASSERT_EQ(view.cells, 2u);
+  for (uint64_t number = 1; number <= 2; ++number) {
+    const CellRow cell = bench.CellOf(run, number);
+    EXPECT_EQ(cell.outcome.has_value(), cell.target == "A100");
+    if (cell.target == "A100") EXPECT_EQ(cell.reason, reason::kTooFewGpus);
+  }
+  for (const SendToAgent& send : bench.sends) {
+    if (const auto* prepare = std::get_if<message::Prepare>(&send.message)) {
+      for (const MemberRow& member : prepare->members) EXPECT_NE(member.node, "n2");
+    }
+  }
+  EXPECT_THAT(view.active, SizeIs(1));
+}
+
 TEST(Refusal, OtherNodeIsOfferedTheCellAtOnce) {
   Bench bench;
   const SessionHandle a = bench.Hello(MakeNode("n1"));
