@@ -18,7 +18,8 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
-from assay_local import Local, cpu_seconds, hold_port, resident_bytes, wait_for  # noqa: E402
+from assay_local import (Local, cpu_seconds, hold_port, programs, resident_bytes,  # noqa: E402
+                         wait_for)
 from thousand_cells import machine  # noqa: E402
 
 MOST_BYTES = 400 << 20
@@ -112,7 +113,7 @@ class Bench:
                 "machine": machine(load), "agents": args.agents, "first_seconds": round(first, 2),
                 "resident_bytes": peak, "idle_cores": round(idle, 4), "idle_seconds": args.idle,
                 "return_seconds": round(at_once, 2), "outage_seconds": args.outage,
-                "return_after_outage_seconds": round(after_outage, 2)}
+                "return_after_outage_seconds": round(after_outage, 2), **programs(args.bin_dir)}
 
 
 def main():

@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
-from assay_local import FIXTURES, Local, cpu_seconds  # noqa: E402
+from assay_local import FIXTURES, Local, cpu_seconds, programs  # noqa: E402
 
 
 def machine(load):
@@ -65,6 +65,7 @@ stop: {{confidence: 0.05, min_seconds: 0.01, max_seconds: 0.1}}
                 (cpu_seconds(pids["assay-coordinator"]) - before["assay-coordinator"]) / len(rows) * 1e3,
             "agent_cpu_ms_per_cell":
                 (cpu_seconds(pids["assay-agent"]) - before["assay-agent"]) / len(rows) * 1e3,
+            **programs(args.bin_dir),
         }
     text = json.dumps(result, indent=2)
     print(text)

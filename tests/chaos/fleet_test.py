@@ -14,7 +14,6 @@ usage: fleet_test.py BIN_DIR FIRST_SEED COUNT [--jobs N] [--json FILE] [--verbos
 import argparse
 import concurrent.futures
 import fcntl
-import hashlib
 import json
 import os
 import pathlib
@@ -26,7 +25,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
-from assay_local import FIXTURES, Local, hold_port  # noqa: E402
+from assay_local import FIXTURES, Local, hold_port, programs  # noqa: E402
 from kill_test import quick_wait, stored  # noqa: E402
 from wire import Wire  # noqa: E402
 
@@ -318,16 +317,6 @@ def play_block(bin_dir, seeds, verbose):
             finally:
                 world.close()
     return played
-
-
-def programs(bin_dir):
-    """Which programs were played: their version, and what tells one build of it from another."""
-    folder = pathlib.Path(bin_dir).resolve()
-    said = subprocess.run([str(folder / "assay"), "version", "--format", "json"], check=True,
-                          stdout=subprocess.PIPE, text=True).stdout
-    return {"version": json.loads(said)["version"],
-            "sha256": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
-                       for name in ("assay", "assay-coordinator", "assay-agent", "assay-simulate")}}
 
 
 def main():

@@ -23,7 +23,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
-from assay_local import FIXTURES, Local  # noqa: E402
+from assay_local import FIXTURES, Local, programs  # noqa: E402
 
 MATRIX = """
 name: chaos
@@ -315,6 +315,7 @@ def main():
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # through the `with`s: nothing is left
     begun = time.monotonic()
+    which = programs(args.bin_dir)
     failed, kills, done = [], {name: 0 for name in VICTIMS}, 0
     with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
         for seed, struck, wrong in pool.map(
@@ -335,7 +336,8 @@ def main():
         command = ["tests/chaos/kill_test.py", "build/release/bin", *sys.argv[2:]]
         pathlib.Path(args.json).write_text(json.dumps(
             {"first_seed": args.first, "schedules": done, "kills": kills, "failed_seeds": failed,
-             "seconds": round(seconds, 1), "command": " ".join(command)}, indent=1) + "\n")
+             "seconds": round(seconds, 1), "command": " ".join(command), **which},
+            indent=1) + "\n")
     return 1 if failed else 0
 
 

@@ -12,6 +12,7 @@ Every process is found again by the state directory in its command line or envir
 outlives the `with`, whatever the test did to it. Only the standard library is used.
 """
 import fcntl
+import hashlib
 import json
 import os
 import pathlib
@@ -217,6 +218,17 @@ class Local:
             except ProcessLookupError:
                 pass
         return len(victims)
+
+
+def programs(bin_dir):
+    """Of result files, which programs made them: their version, and what tells one build of it from
+    another."""
+    folder = pathlib.Path(bin_dir).resolve()
+    said = subprocess.run([str(folder / "assay"), "version", "--format", "json"], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    return {"version": json.loads(said)["version"],
+            "sha256": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
+                       for name in ("assay", "assay-coordinator", "assay-agent", "assay-simulate")}}
 
 
 def cpu_seconds(pid):
