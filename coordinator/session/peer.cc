@@ -4,6 +4,8 @@
 #include <grpc/grpc_security_constants.h>
 #include <grpcpp/security/auth_context.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -44,7 +46,11 @@ Peer PeerReader::Of(const grpc::CallbackServerContext& context) const {
     peer.identity = {};
     return peer;
   }
-  peer.good_until = clock_->Now() + (certificate->not_after() - clock_->WallNow());
+  // Another authority may mean "without an end" by the year 9999, which nanoseconds cannot hold.
+  constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 36'500);
+  peer.good_until =
+      clock_->Now() + std::clamp<std::chrono::milliseconds>(
+                          certificate->not_after() - clock_->WallNow(), -kLongest, kLongest);
   peer.when_ended = fmt::format("the certificate of {} expired at {}: renew it with `{}`",
                                 peer.identity.ToString(), TimeText(certificate->not_after()),
                                 RenewCommand(peer.identity));

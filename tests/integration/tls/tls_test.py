@@ -322,6 +322,22 @@ class Refusals(TlsCase):
             self.assertIn("is not valid before", f.log("n1"))
 
     @needs_faketime
+    def test_a_certificate_that_lasts_for_ever_is_good(self):
+        """Another authority may give one to the year 9999, which nanoseconds cannot hold."""
+        with fleet() as f:
+            f.standard().coordinator()
+            stem = f.certs / "users" / "zoe"
+            (f.t.dir / "ext").write_text("subjectAltName=URI:assay://user/zoe/admin\n"
+                                         "extendedKeyUsage=clientAuth\n")
+            for words in (["req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                           "-nodes", "-subj", "/CN=zoe", "-keyout", f"{stem}.key", "-out", f"{stem}.csr"],
+                          ["x509", "-req", "-in", f"{stem}.csr", "-CA", f.certs / "ca.crt", "-CAkey",
+                           f.certs / "ca.key", "-days", "2900000", "-extfile", f.t.dir / "ext",
+                           "-out", f"{stem}.crt"]):
+                subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True)
+            f.user("zoe", "agents", check=0)
+            f.user("zoe", "drain", "n7", check=2)  # as an admin, who may: there is no such node
+
     def test_a_coordinator_that_expires_while_it_runs(self):
         with fleet() as f:
             f.make("init", when="2020-01-01 00:00:00")
@@ -440,13 +456,12 @@ class Renewal(TlsCase):
             f.coordinator(listen=f"127.0.0.1:{port}")
             f.says("n1", r"session 2 with the coordinator began", TAKEN)
 
-
     @needs_faketime
     def test_an_agent_whose_certificate_ends_comes_back_with_the_renewed_one(self):
         with fleet() as f:
             f.make("init", when="2020-01-01 00:00:00")
             f.make("coordinator", "--host", "127.0.0.1")
-            end = time.time() + 25
+            end = int(time.time()) + 25  # a certificate has whole seconds
             made = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(end - 24 * 3600))
             f.make("agent", "n1", "--days", "1", when=made)
             f.coordinator("--heartbeat", "1", *f.tls("coordinator"))
