@@ -394,8 +394,9 @@ class GrpcFleet final : public FleetDialer {
   std::unique_ptr<FleetStream> Dial(FleetStreamObserver& observer) override {
     if (explainer_->TakeWantsNewConnection()) {
       if (auto channel = new_channel_(); channel.ok()) {
-        // Kept, since a reactor of it may be ending yet; once for each end of a certificate.
-        former_.push_back(std::exchange(stub_, v1::Fleet::NewStub(*channel)));
+        // Kept, since a reactor of it may be ending yet. The one before it has ended: there is one
+        // stream at a time. What lies between may answer so for ever, so there is no list.
+        former_ = std::exchange(stub_, v1::Fleet::NewStub(*channel));
       }
     }
     return std::make_unique<GrpcStream>(*stub_, loop_, observer, explainer_, live_);
@@ -411,7 +412,7 @@ class GrpcFleet final : public FleetDialer {
   std::shared_ptr<Explainer> explainer_;
   std::shared_ptr<LiveCount> live_ = std::make_shared<LiveCount>();
   std::unique_ptr<v1::Fleet::Stub> stub_;
-  std::vector<std::unique_ptr<v1::Fleet::Stub>> former_;
+  std::unique_ptr<v1::Fleet::Stub> former_;
 };
 
 }  // namespace
