@@ -34,7 +34,9 @@ class PeersTest : public ::testing::Test {
     std::string pattern = "/tmp/assay-test-XXXXXX";
     dir_ = mkdtemp(pattern.data());
     const auto now = std::chrono::floor<std::chrono::seconds>(clock_.WallNow());
-    ASSERT_TRUE(Authority::Create(dir_ + "/certs", "CA", 10, false, now).ok());
+    // Old enough to have given a certificate of a day that is nearly over.
+    const auto created = now - std::chrono::hours(25);
+    ASSERT_TRUE(Authority::Create(dir_ + "/certs", "CA", 10, false, created).ok());
     const auto authority = Authority::Open(dir_ + "/certs");
     ASSERT_TRUE(authority.ok());
     for (const auto& [kind, name, role] :
