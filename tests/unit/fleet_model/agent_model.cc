@@ -28,6 +28,7 @@ PrepareOrder OrderOf(const message::Prepare& prepare) {
   order.endpoint = prepare.endpoint;
   order.seed = prepare.seed;
   order.prepare_seconds = prepare.prepare_seconds;
+  order.closing = prepare.closing;
   return order;
 }
 
@@ -81,6 +82,7 @@ void AgentModel::EndProgram() {
   orders_.clear();
   probes_.clear();
   gang_states_.clear();
+  sides_.clear();
   dial_failed_ = false;
   for (const std::string& attempt : std::exchange(in_memory_, {})) spool_.erase(attempt);
 }
@@ -142,7 +144,7 @@ void AgentModel::Live(BootTime now) {
   }
   for (const std::string& attempt : probed) {
     probes_.erase(attempt);
-    if (faults_ && dice_.OneIn(6)) {
+    if (faults_ && dice_.OneIn(3)) {
       locks_.erase(attempt);
       Post(gang_event::PrepareFailed{attempt, refusal::kUnreachable, "no way there"}, now);
     } else {
@@ -169,10 +171,29 @@ void AgentModel::LiveProcesses(BootTime now) {
     around_.Ended(process);
   }
   std::erase_if(processes_, [](const RunnerProcess& process) { return process.gone; });
+  NoteEndedSides(said);
   // What it wrote to a killed agent nobody reads; a stopped one reads it when it goes on.
   if (!running()) return;
   for (GangEvent& event : said) events_.push_back(std::move(event));
   if (!paused_) Post(gang_event::Tick{}, now);
+}
+
+void AgentModel::NoteEndedSides(std::vector<GangEvent>& said) {
+  std::erase_if(sides_, [&](const auto& entry) {
+    const auto& [attempt, side] = entry;
+    if (std::any_of(processes_.begin(), processes_.end(),
+                    [&](const RunnerProcess& each) { return each.attempt == attempt; })) {
+      return false;
+    }
+    SideResult result;
+    result.applies = true;
+    result.done = !dice_.OneIn(4);
+    result.hopeless = dice_.OneIn(2);
+    result.seconds = 5;
+    if (side == Side::kSentinel && result.done) result.throughput = 800.0;
+    said.push_back(gang_event::SideEnded{attempt, side, result});
+    return true;
+  });
 }
 
 // --- the session
@@ -294,8 +315,12 @@ void AgentModel::Apply(const GangAction& action, BootTime now) {
     gang_states_.erase(release->attempt);
   } else if (const auto* spawn = std::get_if<gang_action::Spawn>(&action)) {
     Spawn(*spawn, now);
+  } else if (const auto* side = std::get_if<gang_action::RunSide>(&action)) {
+    RunSide(*side, now);
   } else if (const auto* stop = std::get_if<gang_action::StopRank>(&action)) {
     StopRank(*stop, now);
+  } else if (const auto* stop_side = std::get_if<gang_action::StopSide>(&action)) {
+    StopSide(*stop_side, now);
   } else if (const auto* send = std::get_if<gang_action::Send>(&action)) {
     Send(*send);
   } else if (const auto* finish = std::get_if<gang_action::Finish>(&action)) {
@@ -316,7 +341,9 @@ void AgentModel::Acquire(const gang_action::Acquire& action, BootTime now) {
     events_.push_back(gang_event::PrepareFailed{attempt, why, "the model's whim"});
   };
   gang_states_[attempt] = "acquiring";
-  if (faults_ && dice_.OneIn(20)) return refuse(refusal::kDiskFull);
+  if (dice_.OneIn(disk_full_ ? 10 : 30)) disk_full_ = !disk_full_;
+  if (faults_ && disk_full_) return refuse(refusal::kDiskFull);
+  if (faults_ && dice_.OneIn(30)) return refuse(refusal::kGpuBusy);  // of another coordinator
   for (const LocalRank& rank : action.ranks) {
     if (Busy(rank.gpu_uuid)) return refuse(refusal::kGpuBusy);
     const auto device =
@@ -334,10 +361,55 @@ void AgentModel::Acquire(const gang_action::Acquire& action, BootTime now) {
   }
 }
 
+// A load or a sentinel on each GPU; some devices have neither.
+void AgentModel::RunSide(const gang_action::RunSide& action, BootTime now) {
+  gang_states_[action.attempt] = SideName(action.side);
+  if (dice_.OneIn(4)) {
+    events_.push_back(gang_event::SideEnded{action.attempt, action.side, {}});
+    return;
+  }
+  sides_[action.attempt] = action.side;
+  const BootTime until =
+      now + dice_.Between(milliseconds(500), seconds(faults_ && dice_.OneIn(4) ? 90 : 10));
+  for (const std::string& uuid : locks_.at(action.attempt)) {
+    RunnerProcess process = ProcessOf(orders_.at(action.attempt), uuid, now);
+    process.beside = true;
+    process.dies = until;
+    Begin(std::move(process));
+  }
+}
+
+void AgentModel::StopSide(const gang_action::StopSide& action, BootTime now) {
+  coverage_.Saw("agent_gang", "side_stopped");
+  for (RunnerProcess& process : processes_) {
+    if (process.attempt != action.attempt || !process.beside) continue;
+    const BootTime end =
+        now +
+        (process.stubborn ? action.grace : dice_.Between(milliseconds(0), milliseconds(2000)));
+    process.dies = std::min(*process.dies, end);
+  }
+}
+
+RunnerProcess AgentModel::ProcessOf(const PrepareOrder& order, const std::string& uuid,
+                                    BootTime now) {
+  lifelines_[order.attempt] = now + lifeline_;
+  RunnerProcess process;
+  process.attempt = order.attempt;
+  process.run = order.run;
+  process.cell = order.cell;
+  process.uuid = uuid;
+  process.stubborn = dice_.OneIn(4);
+  return process;
+}
+
+void AgentModel::Begin(RunnerProcess process) {
+  around_.Spawned(process);
+  processes_.push_back(std::move(process));
+}
+
 void AgentModel::Spawn(const gang_action::Spawn& action, BootTime now) {
   Trace(now, fmt::format("{} starts the runners of {}", name(), action.attempt));
   gang_states_[action.attempt] = "running";
-  lifelines_[action.attempt] = now + lifeline_;
   const PrepareOrder& order = orders_.at(action.attempt);
   for (uint32_t rank = 0; rank < order.members.size(); ++rank) {
     if (order.members[rank].node != name()) continue;
@@ -345,17 +417,11 @@ void AgentModel::Spawn(const gang_action::Spawn& action, BootTime now) {
       events_.push_back(gang_event::SpawnFailed{action.attempt, rank, "no such file"});
       continue;
     }
-    RunnerProcess process;
-    process.attempt = action.attempt;
-    process.run = order.run;
-    process.cell = order.cell;
+    RunnerProcess process = ProcessOf(order, order.members[rank].gpu_uuid, now);
     process.rank = rank;
-    process.uuid = order.members[rank].gpu_uuid;
     process.manner = RandomManner(dice_, faults_);
-    process.stubborn = dice_.OneIn(4);
     process.next = now + dice_.Between(milliseconds(100), milliseconds(8000));
-    around_.Spawned(process);
-    processes_.push_back(std::move(process));
+    Begin(std::move(process));
   }
 }
 

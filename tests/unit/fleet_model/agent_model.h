@@ -80,7 +80,11 @@ class AgentModel {
   void Apply(const GangAction& action, BootTime now);
   void Acquire(const gang_action::Acquire& action, BootTime now);
   void Spawn(const gang_action::Spawn& action, BootTime now);
+  void RunSide(const gang_action::RunSide& action, BootTime now);
+  void StopSide(const gang_action::StopSide& action, BootTime now);
   void StopRank(const gang_action::StopRank& action, BootTime now);
+  RunnerProcess ProcessOf(const PrepareOrder& order, const std::string& uuid, BootTime now);
+  void Begin(RunnerProcess process);
   void Finish(const AttemptReport& report);
   void Send(const gang_action::Send& action);
   void Say(Event event) {
@@ -89,6 +93,7 @@ class AgentModel {
   void SendReport(const AttemptReport& report);
   bool Busy(const std::string& uuid) const;
   void LiveProcesses(BootTime now);
+  void NoteEndedSides(std::vector<GangEvent>& said);
   void EndProgram();
 
   NodeInventory inventory_;
@@ -115,13 +120,15 @@ class AgentModel {
   std::map<std::string, PrepareOrder> orders_;
   std::map<std::string, BootTime> probes_;  // test connects, until when
   std::map<std::string, std::string> gang_states_;
-  std::set<std::string> in_memory_;  // reports that the disk did not take
+  std::map<std::string, Side> sides_;  // of attempts: what runs beside them
+  std::set<std::string> in_memory_;    // reports that the disk did not take
 
   // Of the machine.
   std::vector<RunnerProcess> processes_;
   std::map<std::string, BootTime> lifelines_;  // of attempts: until when their runners wait
   std::map<std::string, AttemptReport> spool_;
   bool knows_folder_ = false;
+  bool disk_full_ = false;
   std::chrono::nanoseconds lifeline_ = std::chrono::seconds(10);
 };
 

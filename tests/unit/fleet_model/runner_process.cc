@@ -8,7 +8,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 Manner RandomManner(Dice& dice, bool faults) {
-  if (!faults || !dice.OneIn(3)) return Manner::kSound;
+  if (!faults || dice.OneIn(2)) return Manner::kSound;
   constexpr Manner kOthers[] = {Manner::kOutOfMemory, Manner::kCrash,         Manner::kGpuGone,
                                 Manner::kGarbage,     Manner::kClosesRecords, Manner::kSilent,
                                 Manner::kNeverJoins,  Manner::kMumbles,       Manner::kTalks,
@@ -74,6 +74,7 @@ void RunnerProcess::Live(BootTime now, Dice& dice, std::vector<GangEvent>& event
   }
   if (gone || !dies || *dies > now) return;
   gone = true;
+  if (beside) return;
   if (dice.OneIn(2)) events.push_back(gang_event::RecordsClosed{attempt, rank});
   events.push_back(
       gang_event::RankGone{attempt, rank, exit_code, signal, "the last words", false, false});

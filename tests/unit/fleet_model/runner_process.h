@@ -36,9 +36,10 @@ struct RunnerProcess {
   uint32_t rank = 0;
   std::string uuid;
   Manner manner = Manner::kSound;
+  bool beside = false;    // a load or a sentinel: its agent hears nothing of it but its end
   bool stubborn = false;  // takes no notice of SIGTERM
   int said = 0;
-  BootTime next{};
+  BootTime next = BootTime::max();  // when it says something
   std::optional<BootTime> dies;
   int exit_code = 0;
   int signal = 0;

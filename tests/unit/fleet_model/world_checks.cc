@@ -44,6 +44,8 @@ void FleetWorld::CheckEnd() {
   std::map<std::pair<std::string, uint64_t>, int> counted;
   for (const auto& [id, row] : rows_.attempts) {
     EXPECT_EQ(row.state, AttemptState::kEnded) << id;
+    coverage_.Saw("outcome", OutcomeName(row.outcome.value_or(Outcome::kLost)));
+    coverage_.Saw("reason", row.reason);
     if (row.counted) ++counted[{row.run, row.cell}];
   }
   for (const auto& [key, cell] : rows_.cells) {

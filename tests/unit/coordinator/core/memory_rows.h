@@ -27,7 +27,11 @@ struct MemoryRows {
     for (const NodeRow& row : batch.nodes) nodes[row.node] = row;
     for (const AttemptRow& row : batch.late_attempts) {
       const auto [it, fresh] = attempts.try_emplace(row.id, row);
-      if (fresh || it->second.counted || it->second.late || it->second.reported) continue;
+      if (fresh || it->second.late || it->second.reported) continue;
+      if (it->second.counted) {
+        it->second.reported = true;
+        continue;
+      }
       it->second.late = true;
       it->second.outcome = row.outcome;
       it->second.reason = row.reason;
