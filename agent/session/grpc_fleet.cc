@@ -447,9 +447,9 @@ absl::StatusOr<std::unique_ptr<FleetDialer>> MakeGrpcFleet(EventLoop& loop, cons
   const auto connect = [address, transport] {
     return MakeChannel(address, ChannelUse::kAgent, transport);
   };
-  ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, connect());
+  ASSAY_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, connect());
   return std::unique_ptr<FleetDialer>(std::make_unique<GrpcFleet>(
-      loop, std::move(channel), connect, std::make_shared<Explainer>(address, transport)));
+      loop, channel, connect, std::make_shared<Explainer>(address, transport)));
 }
 
 }  // namespace assay

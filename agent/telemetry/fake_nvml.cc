@@ -111,39 +111,41 @@ std::string NameOf(const json& object, const std::string& where) {
   return name;
 }
 
+// The keys of a device.
+constexpr auto kDeviceKeys = {"uuid",
+                              "name",
+                              "name_hex",
+                              "index",
+                              "memory_total_mib",
+                              "compute_capability",
+                              "sm_count",
+                              "pci_bus_id",
+                              "ecc_enabled",
+                              "ecc_corrected_volatile",
+                              "ecc_uncorrected_volatile",
+                              "remapped_rows",
+                              "remap_pending",
+                              "remap_failed",
+                              "xids",
+                              "persistence",
+                              "sm_clock_max_mhz",
+                              "sm_clock_application_mhz",
+                              "sm_clock_application_default_mhz",
+                              "memory_clock_application_mhz",
+                              "memory_clock_application_default_mhz",
+                              "pcie_generation",
+                              "pcie_generation_max",
+                              "pcie_width",
+                              "pcie_width_max",
+                              "power_limit_watts",
+                              "power_limit_default_watts",
+                              "processes",
+                              "sample",
+                              "heat",
+                              "mig_slices"};
+
 NvmlDevice DeviceOf(const json& object, int place, const std::string& where) {
-  OnlyKeys(object, where,
-           {"uuid",
-            "name",
-            "name_hex",
-            "index",
-            "memory_total_mib",
-            "compute_capability",
-            "sm_count",
-            "pci_bus_id",
-            "ecc_enabled",
-            "ecc_corrected_volatile",
-            "ecc_uncorrected_volatile",
-            "remapped_rows",
-            "remap_pending",
-            "remap_failed",
-            "xids",
-            "persistence",
-            "sm_clock_max_mhz",
-            "sm_clock_application_mhz",
-            "sm_clock_application_default_mhz",
-            "memory_clock_application_mhz",
-            "memory_clock_application_default_mhz",
-            "pcie_generation",
-            "pcie_generation_max",
-            "pcie_width",
-            "pcie_width_max",
-            "power_limit_watts",
-            "power_limit_default_watts",
-            "processes",
-            "sample",
-            "heat",
-            "mig_slices"});
+  OnlyKeys(object, where, kDeviceKeys);
   NvmlDevice device;
   device.uuid = Text(object, "uuid", where, true);
   if (device.uuid.empty()) throw Fault(where + ": 'uuid' is empty");
@@ -180,6 +182,16 @@ NvmlDevice DeviceOf(const json& object, int place, const std::string& where) {
   return device;
 }
 
+FakeHeat HeatOf(const json& object, const std::string& where) {
+  OnlyKeys(object, where, {"idle_celsius", "busy_celsius", "seconds", "clock_loss_ratio"});
+  FakeHeat heat;
+  heat.idle_celsius = Maybe<double>(object, "idle_celsius", where).value_or(30);
+  heat.busy_celsius = Maybe<double>(object, "busy_celsius", where).value_or(70);
+  heat.seconds = Maybe<double>(object, "seconds", where).value_or(20);
+  heat.clock_loss_ratio = Maybe<double>(object, "clock_loss_ratio", where).value_or(0);
+  return heat;
+}
+
 // What the inventory's description does not hold.
 void AddState(const json& object, const std::string& where, NvmlState& state) {
   const auto clock = [&](const char* key) { return Maybe<double>(object, key, where, 1e6); };
@@ -214,7 +226,7 @@ absl::StatusOr<std::unique_ptr<FakeNvml>> FakeNvml::Parse(const std::string& tex
     std::map<std::string, NvmlSample> samples;
     std::map<std::string, std::vector<int64_t>> pids, xids;
     std::map<std::string, const json*> objects;
-    std::map<std::string, Heat> heats;
+    std::map<std::string, FakeHeat> heats;
     system.driver_version = Text(document, "driver_version", "the file", false);
     const json& devices = document.at("devices");
     if (!devices.is_array()) throw Fault("'devices' is not a list");
@@ -232,14 +244,7 @@ absl::StatusOr<std::unique_ptr<FakeNvml>> FakeNvml::Parse(const std::string& tex
         xids[device.uuid] = list->get<std::vector<int64_t>>();
       }
       if (const auto found = object.find("heat"); found != object.end() && !found->is_null()) {
-        const std::string at = where + ", heat";
-        OnlyKeys(*found, at, {"idle_celsius", "busy_celsius", "seconds", "clock_loss_ratio"});
-        heats[device.uuid] = {Maybe<double>(*found, "idle_celsius", at).value_or(30),
-                              Maybe<double>(*found, "busy_celsius", at).value_or(70),
-                              Maybe<double>(*found, "seconds", at).value_or(20),
-                              Maybe<double>(*found, "clock_loss_ratio", at).value_or(0),
-                              std::nullopt,
-                              {}};
+        heats[device.uuid] = HeatOf(*found, where + ", heat");
       }
       objects[device.uuid] = &object;
       for (size_t i = 0; i < device.slices.size(); ++i) {
@@ -312,7 +317,7 @@ absl::StatusOr<NvmlSample> FakeNvml::Sample(const std::string& uuid) {
   return heat == heats_.end() ? found->second : Heated(heat->second, found->second);
 }
 
-NvmlSample FakeNvml::Heated(Heat& heat, NvmlSample sample) {
+NvmlSample FakeNvml::Heated(FakeHeat& heat, NvmlSample sample) {
   const BootTime now = clock_ != nullptr ? clock_->Now() : BootClock::now();
   const double passed = std::chrono::duration<double>(now - heat.at).count();
   if (heat.celsius) {

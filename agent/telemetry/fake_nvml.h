@@ -37,6 +37,13 @@
 
 namespace assay {
 
+// `heat` of a card, and how warm it was when it was last asked.
+struct FakeHeat {
+  double idle_celsius = 0, busy_celsius = 0, seconds = 1, clock_loss_ratio = 0;
+  std::optional<double> celsius;  // at `at`; none before the first question
+  BootTime at{};
+};
+
 class FakeNvml final : public Nvml {
  public:
   // InvalidArgument with one sentence that names the device and key.
@@ -68,16 +75,11 @@ class FakeNvml final : public Nvml {
   int64_t samples_taken() const;
 
  private:
-  struct Heat {
-    double idle_celsius = 0, busy_celsius = 0, seconds = 1, clock_loss_ratio = 0;
-    std::optional<double> celsius;  // now
-    BootTime at{};
-  };
-  NvmlSample Heated(Heat& heat, NvmlSample sample) ASSAY_REQUIRES(mutex_);
+  NvmlSample Heated(FakeHeat& heat, NvmlSample sample) ASSAY_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   const Clock* clock_ ASSAY_GUARDED_BY(mutex_) = nullptr;
-  std::map<std::string, Heat> heats_ ASSAY_GUARDED_BY(mutex_);
+  std::map<std::string, FakeHeat> heats_ ASSAY_GUARDED_BY(mutex_);
   NvmlSystem system_ ASSAY_GUARDED_BY(mutex_);
   absl::Status failure_ ASSAY_GUARDED_BY(mutex_);
   std::map<std::string, NvmlSample> samples_ ASSAY_GUARDED_BY(mutex_);

@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-using namespace nvml_api;  // NOLINT(google-build-using-namespace): this file is its only user
+using namespace nvml_api;  // this file is its only user
 
 // A list of more slices or processes than this is not believed.
 constexpr unsigned int kMostSlices = 64;

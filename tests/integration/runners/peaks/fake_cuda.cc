@@ -24,7 +24,7 @@ inline double now_seconds = 0;
 
 namespace {
 
-using namespace assay::peaks::cuda_api;  // NOLINT(google-build-using-namespace): it is this API
+using namespace assay::peaks::cuda_api;  // it is this API
 
 bool Is(const char* fault) {
   const char* given = std::getenv("FAKE_CUDA");

@@ -10,7 +10,7 @@ namespace {
 using std::chrono::minutes;
 using testing::IsEmpty;
 using testing::SizeIs;
-using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
+using namespace std::chrono_literals;
 
 class GangSentinelTest : public GangMachineTest {
  protected:
