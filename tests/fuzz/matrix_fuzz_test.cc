@@ -73,46 +73,17 @@ std::vector<std::string> Corpus() {
   return corpus;
 }
 
+// What a mutation puts in: YAML's own marks, and scalars that it reads in more than one way.
+constexpr std::string_view kPieces[] = {
+    // clang-format off
+    "[", "]", "{", "}", ":", ": ", "- ", "\n", "\n  ", "&a ", "*a", "!", "|\n", ">", "'", "\"", "#",
+    "\t", "? ", ",", "064", "no", "1e3", "max", "~", "<<: ", "---\n", "...\n", "%", "@", "`", "\\",
+    "\xEF\xBB\xBF", "\xFF", std::string_view("\0", 1), "\x04", "99999999999999999999", "-1"
+    // clang-format on
+};
+
 std::string Mutated(std::string text, const std::vector<std::string>& corpus,
                     std::mt19937& random) {
-  static const std::vector<std::string> kPieces = {"[",
-                                                   "]",
-                                                   "{",
-                                                   "}",
-                                                   ":",
-                                                   ": ",
-                                                   "- ",
-                                                   "\n",
-                                                   "\n  ",
-                                                   "&a ",
-                                                   "*a",
-                                                   "!",
-                                                   "|\n",
-                                                   ">",
-                                                   "'",
-                                                   "\"",
-                                                   "#",
-                                                   "\t",
-                                                   "? ",
-                                                   ",",
-                                                   "064",
-                                                   "no",
-                                                   "1e3",
-                                                   "max",
-                                                   "~",
-                                                   "<<: ",
-                                                   "---\n",
-                                                   "...\n",
-                                                   "%",
-                                                   "@",
-                                                   "`",
-                                                   "\\",
-                                                   "\xEF\xBB\xBF",
-                                                   "\xFF",
-                                                   std::string(1, '\0'),
-                                                   "\x04",
-                                                   "99999999999999999999",
-                                                   "-1"};
   const auto below = [&](size_t most) {
     return std::uniform_int_distribution<size_t>(0, most)(random);
   };
@@ -120,7 +91,7 @@ std::string Mutated(std::string text, const std::vector<std::string>& corpus,
     const size_t at = below(text.size());
     switch (below(5)) {
       case 0:
-        text.insert(at, kPieces[below(kPieces.size() - 1)]);
+        text.insert(at, kPieces[below(std::size(kPieces) - 1)]);
         break;
       case 1:
         text.erase(at, below(12));
