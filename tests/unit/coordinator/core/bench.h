@@ -147,7 +147,7 @@ class Bench {
   }
 
   std::string Submit(std::vector<Spec> specs, int repeat = 1,
-                     std::function<void(event::SubmitRun&)> change = {}) {
+                     const std::function<void(event::SubmitRun&)>& change = {}) {
     event::SubmitRun submit;
     submit.token = ++last_token;
     submit.request_id = fmt::format("request-{}", last_token);
@@ -194,8 +194,8 @@ class Bench {
   }
 
   event::AttemptReport MakeReport(SessionHandle session, const std::string& attempt,
-                                  std::vector<uint32_t> ranks = {0}, Outcome outcome = Outcome::kOk,
-                                  std::string_view why = "") {
+                                  const std::vector<uint32_t>& ranks = {0},
+                                  Outcome outcome = Outcome::kOk, std::string_view why = "") {
     event::AttemptReport report;
     report.session = session;
     report.attempt = attempt;
