@@ -25,20 +25,21 @@ class CudaRecording final : public Recording {
 // c10's MempoolId_t or c10::cuda's, by LibTorch's version.
 using PoolId = decltype(at::cuda::graph_pool_handle());
 
-// Ends a capture that failed; what the error was is known already.
+// Ends a capture that failed; what the error was is known already, and what its end says besides
+// is dropped.
 void Abandon(std::unique_ptr<CudaRecording> recording, c10::DeviceIndex device, PoolId pool) {
   try {
     recording->graph.capture_end();  // throws before it lets go of the pool
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): dropped, see above
   }
   try {
     c10::cuda::CUDACachingAllocator::endAllocateToPool(device, pool);
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): dropped, see above
   }
   (void)cudaGetLastError();
   // Should the allocator ask it still, it must be there: a cell whose step cannot be recorded ends
   // with its process.
-  (void)recording.release();
+  [[maybe_unused]] const CudaRecording* const kept = recording.release();
 }
 
 }  // namespace
