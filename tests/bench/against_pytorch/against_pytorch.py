@@ -93,7 +93,8 @@ def text_of(command):
 
 def circumstances(options):
     smi = "name,driver_version,clocks.sm,temperature.gpu,power.limit,uuid"
-    return {"command": " ".join(sys.argv), "commit": options.commit
+    root = str(HERE.parent.parent.parent) + os.sep  # a result file names no folder of somebody's machine
+    return {"command": " ".join(word.removeprefix(root) for word in sys.argv), "commit": options.commit
             or text_of(["git", "-C", str(HERE), "rev-parse", "HEAD"]),
             "started_at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "gpu": {"fields": smi, "values": text_of(["nvidia-smi", "--query-gpu=" + smi,
