@@ -54,6 +54,7 @@ absl::Status GangHost::Open() {
 }
 
 void GangHost::Post(const GangEvent& event) {
+  if (!draining_events_) outbox_.CatchUp();
   events_.push_back(event);
   Drain();
 }

@@ -35,6 +35,9 @@ class GangOutbox {
   virtual void Report(AttemptReport report) = 0;
   // The list of held attempts changed.
   virtual void HeldChanged() = 0;
+  // Before anything is decided: a lease that has ended meanwhile is said first. After this process
+  // was stopped, what children did in between is read before the timer of the lease.
+  virtual void CatchUp() = 0;
 };
 
 struct GangHostOptions {

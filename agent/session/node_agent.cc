@@ -181,6 +181,11 @@ void NodeAgent::AnswerDoctor(const absl::StatusOr<DoctorReport>& result) {
 
 // --- the session
 
+void NodeAgent::CatchUp() {
+  const BootTime now = clock_.Now();
+  if (session_.lease_end() && now >= *session_.lease_end()) Perform(session_.OnTick(now));
+}
+
 void NodeAgent::Perform(const std::vector<SessionAction>& actions) {
   for (const SessionAction& action : actions) {
     std::visit([this](const auto& a) { Apply(a); }, action);

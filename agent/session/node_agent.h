@@ -63,6 +63,7 @@ class NodeAgent final : private GangOutbox, private FleetStreamObserver {
   void Send(const GangProgress& message) override { Queue(message); }
   void Report(AttemptReport report) override;
   void HeldChanged() override;
+  void CatchUp() override;
   // FleetStreamObserver
   void OnReceived(CoordinatorMessage message) override;
   void OnWritten() override;

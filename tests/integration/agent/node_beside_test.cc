@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <fstream>
+#include <thread>
+
 #include "tests/integration/agent/node_agent_bench.h"
 
 namespace assay {
@@ -120,6 +124,30 @@ TEST_F(NodeAgentTest, AnAbortEndsTheLoadAndLeavesNoProcess) {
   dialer_.stream->Deliver(AbortOrder{"01A", Outcome::kCancelled, "user_cancelled"});
   ASSERT_TRUE(Wait([&] { return !reports_.empty(); }));
   EXPECT_EQ(reports_[0].ranks.at(1).outcome, Outcome::kCancelled);
+  EXPECT_EQ(Alive("01A"), 0u);
+}
+
+// As after SIGSTOP and SIGCONT: the end of the load is seen first, and the lease has long ended.
+// The cell may run elsewhere by then.
+TEST_F(NodeAgentTest, AStoppedAgentWhoseLeaseEndedMeanwhileStartsNoRanks) {
+  telemetry_.has_heat = true;
+  telemetry_.becomes_flat = false;
+  const std::string ends = dir_ + "/ends";
+  Runner("grep -o '\"purpose\": *\"[^\"]*\"' $cell >> " + dir_ +
+         "/purposes; hello; say '{\"record\":\"joined\"}'; "
+         "if grep -q '\"purpose\": *\"settle\"' $cell; then "
+         "while [ ! -e " +
+         ends + " ]; do sleep 0.05; done; exit 1; fi; sleep 100");
+  StartAgent();
+  Welcomed(/*lease=*/4);
+  Begin(Order(1));
+  ASSERT_TRUE(Wait([&] { return fs::exists(dir_ + "/purposes"); }));
+  std::ofstream(ends).put('x');
+  std::this_thread::sleep_for(std::chrono::seconds(5));  // nobody runs the loop
+  ASSERT_TRUE(Wait([&] { return !reports_.empty(); }));
+  EXPECT_EQ(reports_[0].ranks.at(0).outcome, Outcome::kLost);
+  EXPECT_FALSE(fs::exists(dir_ + "/state/cells/01A.rank0.json")) << "its rank was started";
+  EXPECT_TRUE(fs::exists(dir_ + "/state/cells/01A.settle.rank0.json"));
   EXPECT_EQ(Alive("01A"), 0u);
 }
 

@@ -78,6 +78,7 @@ void AgentModel::EndProgram() {
   gangs_.reset();
   session_state_ = "idle";
   events_.clear();
+  unread_.clear();
   locks_.clear();  // the kernel lets go of them; those of living runners are theirs
   orders_.clear();
   probes_.clear();
@@ -174,8 +175,10 @@ void AgentModel::LiveProcesses(BootTime now) {
   NoteEndedSides(said);
   // What it wrote to a killed agent nobody reads; a stopped one reads it when it goes on.
   if (!running()) return;
-  for (GangEvent& event : said) events_.push_back(std::move(event));
-  if (!paused_) Post(gang_event::Tick{}, now);
+  for (GangEvent& event : said) unread_.push_back(std::move(event));
+  if (paused_) return;
+  for (GangEvent& event : std::exchange(unread_, {})) Post(std::move(event), now);
+  Post(gang_event::Tick{}, now);
 }
 
 void AgentModel::NoteEndedSides(std::vector<GangEvent>& said) {
@@ -292,6 +295,10 @@ void AgentModel::Receive(const CoordinatorMessage& message, BootTime now) {
 // --- gangs
 
 void AgentModel::Post(GangEvent event, BootTime now) {
+  // As NodeAgent::CatchUp does.
+  if (!draining_events_ && session_->lease_end() && now >= *session_->lease_end()) {
+    Perform(session_->OnTick(now), now);
+  }
   events_.push_back(std::move(event));
   if (std::exchange(draining_events_, true)) return;
   while (!events_.empty()) {

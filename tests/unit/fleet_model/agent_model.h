@@ -115,6 +115,7 @@ class AgentModel {
   uint64_t hellos_ = 0;
   std::string session_state_ = "idle";
   std::vector<GangEvent> events_;
+  std::vector<GangEvent> unread_;  // what its processes did while it was stopped
   bool draining_events_ = false;
   std::map<std::string, std::set<std::string>> locks_;  // attempt to UUIDs
   std::map<std::string, PrepareOrder> orders_;
