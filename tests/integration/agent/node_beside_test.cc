@@ -76,6 +76,7 @@ TEST_F(NodeAgentTest, TheLastCellOfASessionHasASentinelOnBothSides) {
   stacks_.stack.models = {"resnet50"};
   stacks_.stack.modes = {"train"};
   stacks_.stack.precisions = {"fp32"};
+  stacks_.stack.lanes = {"eager"};
   // The second sentinel is slower.
   const std::string result =
       "say '{\"record\":\"result\",\"outcome\":\"ok\",\"fields\":{\"throughput\":";
