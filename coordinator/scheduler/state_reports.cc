@@ -8,6 +8,26 @@
 #include "coordinator/scheduler/state_impl.h"
 
 namespace assay {
+namespace {
+
+// By rank, as one node's report names them; those of other nodes have no name.
+std::vector<MemberRow> MembersThatReported(const event::AttemptReport& report,
+                                           const std::string& node) {
+  constexpr uint32_t kMostRanks = 4096;
+  std::vector<MemberRow> members;
+  for (const event::RankReport& rank : report.ranks) {
+    if (rank.rank >= kMostRanks) continue;
+    if (members.size() <= rank.rank) members.resize(rank.rank + 1);
+    members[rank.rank] = {node, rank.gpu_uuid, rank.rank};
+    const int64_t world = rank.fields.Integer(Field::kWorldSize).value_or(0);
+    if (world > static_cast<int64_t>(members.size()) && world <= kMostRanks) {
+      members.resize(static_cast<size_t>(world));
+    }
+  }
+  return members;
+}
+
+}  // namespace
 
 void CoordinatorState::Impl::On(const event::AttemptReport& e) {
   const Node* node = fleet_.OfSession(e.session);
@@ -168,16 +188,7 @@ void CoordinatorState::Impl::LateReport(const event::AttemptReport& e) {
   row.late = true;
   row.node = node->name;
   row.started_at_unix_ms = e.started_at_unix_ms;
-  constexpr uint32_t kMostRanks = 4096;
-  for (const event::RankReport& rank : e.ranks) {
-    if (rank.rank >= kMostRanks) continue;
-    if (row.members.size() <= rank.rank) row.members.resize(rank.rank + 1);
-    row.members[rank.rank] = {node->name, rank.gpu_uuid, rank.rank};
-    const int64_t world = rank.fields.Integer(Field::kWorldSize).value_or(0);
-    if (world > static_cast<int64_t>(row.members.size()) && world <= kMostRanks) {
-      row.members.resize(static_cast<size_t>(world));
-    }
-  }
+  row.members = MembersThatReported(e, node->name);
   event::AttemptReport report = e;
   report.node = node->name;
   // Of a gang of several nodes each reports for itself: one part alone is no result.

@@ -8,6 +8,7 @@
 //
 // --bound R: exit code 1 where the upper end of the interval is above R. --devices FILE: a captured
 // NVML in place of the driver, to try the bench itself with the simulator.
+#include <absl/cleanup/cleanup.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -74,6 +75,7 @@ class Load {
     cell.device_uuid = options.gpu;
     cell.card = options.card;
     const std::string path = fmt::format("/tmp/telemetry_cost.{}.json", ::getpid());
+    const absl::Cleanup remove = [&path] { ::unlink(path.c_str()); };  // read long before
     std::ofstream(path) << CellFileToJson(cell).dump() << "\n";
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot make a pipe");
