@@ -46,18 +46,25 @@ install_missing() {
 
 # One compile job takes up to 1 GiB (LibTorch 3 GiB: its own job pool holds those at
 # ASSAY_TORCH_JOBS), so never more jobs than memory has room for.
+# By memory: 1,000 MiB a job, 3,000 where LibTorch's headers are read. That of the machine, or of the
+# control groups that this shell is in.
 set_jobs() {
-  local mib cores limit
+  local mib cores limit group
   mib=$(awk '/^MemAvailable/ {print int($2 / 1024)}' /proc/meminfo)
-  for f in /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes; do
-    if [ -r "$f" ]; then
+  group=$(awk -F: '$1 == 0 {print $3}' /proc/self/cgroup 2>/dev/null || true)
+  while :; do
+    for f in "/sys/fs/cgroup$group/memory.max" "/sys/fs/cgroup/memory$group/memory.limit_in_bytes"; do
+      [ -r "$f" ] || continue
       limit=$(cat "$f")
       case "$limit" in *[!0-9]*) ;; *) limit=$((limit / 1048576)); [ "$limit" -lt "$mib" ] && mib=$limit ;; esac
-    fi
+    done
+    case "$group" in */*) group=${group%/*} ;; *) break ;; esac
   done
   cores=$(nproc)
-  JOBS=$((mib / 1500)); [ "$JOBS" -lt 1 ] && JOBS=1; [ "$JOBS" -gt "$cores" ] && JOBS=$cores
   TORCH_JOBS=$((mib / 4000)); [ "$TORCH_JOBS" -lt 1 ] && TORCH_JOBS=1
+  [ "$TORCH_JOBS" -gt "$cores" ] && TORCH_JOBS=$cores
+  JOBS=$((TORCH_JOBS + (mib - 3000 * TORCH_JOBS) / 1000)); [ "$JOBS" -lt 1 ] && JOBS=1
+  [ "$JOBS" -gt "$cores" ] && JOBS=$cores
   [ "$TORCH_JOBS" -gt "$JOBS" ] && TORCH_JOBS=$JOBS
   return 0
 }

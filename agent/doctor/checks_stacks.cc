@@ -87,6 +87,7 @@ void CheckCards(const Facts& facts, std::vector<DoctorCheck>& checks) {
     if (!device.usable || !seen.insert(card).second) continue;
     std::vector<std::string> serving, refusals;
     for (const Stack& stack : facts.stacks) {
+      if (!stack.unusable_reason.empty()) continue;  // said by itself
       if (stack.simulated && !device.simulated) continue;
       if (device.simulated && !stack.simulated) continue;
       const auto why = WhyNot(stack, device, card);

@@ -186,9 +186,9 @@ json TrainRunner::Describe(const std::string& name) {
   return {
       {"model", model->name},
       {"parameters", model->parameters},
-      // Of inference at the default image; training takes train_flops_factor times as many.
+      // At the default image, of inference and of training.
       {"flops_per_sample", model->forward_flops(model->image.height, model->image.width)},
-      {"train_flops_factor", kTrainFlopsFactor},
+      {"train_flops_per_sample", model->train_flops(model->image.height, model->image.width)},
       {"sample_unit", model->sample_unit},
       {"image", std::to_string(model->image.height) + "x" + std::to_string(model->image.width)}};
 }

@@ -17,8 +17,6 @@ namespace assay::train {
 
 inline constexpr char kProgram[] = "assay-train";
 inline constexpr int kMethodVersion = 1;  // docs/method.md
-// Operations of a training step over those of its forward pass.
-inline constexpr int kTrainFlopsFactor = 3;
 
 class TrainRunner final : public Runner {
  public:

@@ -59,7 +59,7 @@ def measure(bin_dir, cells):
         rows = local.results()
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     machine = {"cpu_model": rows[0]["cpu_model"], "cores": len(os.sched_getaffinity(0)),
-               "memory_gib": round(memory / 2**30, 1), "kernel": platform.release(),
+               "memory_gib": round(memory / 2**30, 1), "kernel": platform.release().split("-")[0],
                "load_average_before": round(load, 2), "threads": rows[0]["threads"],
                "libtorch_version": rows[0]["libtorch_version"], "device": "cpu",
                "model": "resnet50 fp32 train, batch 4, 64x64",

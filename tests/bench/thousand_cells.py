@@ -23,7 +23,7 @@ def machine(load):
                   if line.startswith("model name")), "")
     return {"cpu_model": model, "cores": len(os.sched_getaffinity(0)),
             "memory_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1),
-            "kernel": platform.release(), "load_before": round(load, 2),
+            "kernel": platform.release().split("-")[0], "load_before": round(load, 2),
             "date": time.strftime("%Y-%m-%d", time.gmtime())}
 
 

@@ -14,7 +14,8 @@ const std::vector<ModelEntry>& Models() {
        .image = {224, 224},
        .least_image = 32,
        .make = MakeResNet50,
-       .forward_flops = ResNet50ForwardFlops},
+       .forward_flops = ResNet50ForwardFlops,
+       .train_flops = ResNet50TrainFlops},
   };
   return models;
 }

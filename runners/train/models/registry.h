@@ -24,9 +24,10 @@ struct ModelEntry {
   ImageSize image;          // the default
   int64_t least_image = 1;  // smallest height and width that leave something after the last layer
   std::unique_ptr<Model> (*make)(const Placement&) = nullptr;
-  // Of one forward pass of one sample. One training step takes three times as many: the backward
-  // pass computes gradients of inputs and of weights.
+  // Of one sample: a forward pass, and a training step, whose backward pass computes gradients of
+  // weights and of inputs, but for the image's, which nobody asks for.
   int64_t (*forward_flops)(int64_t height, int64_t width) = nullptr;
+  int64_t (*train_flops)(int64_t height, int64_t width) = nullptr;
 };
 
 const std::vector<ModelEntry>& Models();

@@ -98,9 +98,17 @@ std::unique_ptr<Model> MakeResNet50(const Placement& placement) {
   return std::make_unique<ResNet50>(placement);
 }
 
+namespace {
+
+int64_t FirstLayerMacs(int64_t height, int64_t width) {
+  return Halved(height) * Halved(width) * 64 * 3 * 7 * 7;
+}
+
+}  // namespace
+
 int64_t ResNet50ForwardFlops(int64_t height, int64_t width) {
   int64_t h = Halved(height), w = Halved(width);
-  int64_t macs = h * w * 64 * 3 * 7 * 7;
+  int64_t macs = FirstLayerMacs(height, width);
   h = Halved(h), w = Halved(w);
   int64_t in = 64;
   for (size_t stage = 0; stage < kBlocks.size(); ++stage) {
@@ -114,6 +122,10 @@ int64_t ResNet50ForwardFlops(int64_t height, int64_t width) {
     }
   }
   return 2 * (macs + in * kClasses);
+}
+
+int64_t ResNet50TrainFlops(int64_t height, int64_t width) {
+  return 3 * ResNet50ForwardFlops(height, width) - 2 * FirstLayerMacs(height, width);
 }
 
 }  // namespace assay::train

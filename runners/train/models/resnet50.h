@@ -17,6 +17,7 @@ std::unique_ptr<Model> MakeResNet50(const Placement& placement);
 // Floating-point operations of one forward pass of one image: two for each multiply-add of the
 // convolutions and of the last layer; what is element-wise is left out.
 int64_t ResNet50ForwardFlops(int64_t height, int64_t width);
+int64_t ResNet50TrainFlops(int64_t height, int64_t width);
 
 }  // namespace assay::train
 

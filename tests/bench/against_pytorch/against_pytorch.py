@@ -101,7 +101,7 @@ def circumstances(options):
                                                      "--format=csv,noheader"])}
             if shutil.which("nvidia-smi") else None,
             "cpu": platform.processor() or platform.machine(), "cores": options.cores,
-            "load_average": os.getloadavg(), "kernel": platform.release(),
+            "load_average": os.getloadavg(), "kernel": platform.release().split("-")[0],
             "assay": json.loads(text_of([str(options.bin / "assay-train"), "--stack-info"]) or "{}")
             .get("versions")}
 

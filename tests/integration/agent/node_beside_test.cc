@@ -148,7 +148,7 @@ TEST_F(NodeAgentTest, AStoppedAgentWhoseLeaseEndedMeanwhileStartsNoRanks) {
   ASSERT_TRUE(Wait([&] { return !reports_.empty(); }));
   EXPECT_EQ(reports_[0].ranks.at(0).outcome, Outcome::kLost);
   EXPECT_FALSE(fs::exists(dir_ + "/state/cells/01A.rank0.json")) << "its rank was started";
-  EXPECT_TRUE(fs::exists(dir_ + "/state/cells/01A.settle.rank0.json"));
+  EXPECT_TRUE(fs::exists(dir_ + "/state/cells/01A.settle0.rank0.json"));
   EXPECT_EQ(Alive("01A"), 0u);
 }
 

@@ -86,7 +86,7 @@ class Drain(unittest.TestCase):
         with local("default:slow=2") as t:
             node = agent(t)["node"]
             # Long enough that three commands end before it on a busy machine, under a sanitizer.
-            long = SLOW.replace("min_seconds: 2, max_seconds: 3", "min_seconds: 10, max_seconds: 11")
+            long = SLOW.replace("min_seconds: 2, max_seconds: 3", "min_seconds: 20, max_seconds: 21")
             run = t.assay("run", t.matrix(long), "--detach", check=0).stdout.split()[1]
             wait_for(t.runners, 20, "a runner")
             said = t.assay("drain", node, check=0).stdout

@@ -54,7 +54,8 @@ class RunnerProcess(unittest.TestCase):
         said = json.loads(subprocess.check_output([PROGRAM, "--describe", "resnet50"], text=True))
         self.assertEqual(said["parameters"], 25557032)
         self.assertEqual(said["sample_unit"], "img")
-        self.assertAlmostEqual(said["flops_per_sample"] / 8.178e9, 1, places=3)
+        self.assertEqual(said["flops_per_sample"], 8178368512)
+        self.assertEqual(said["train_flops_per_sample"], 24299077632)
         unknown = subprocess.run([PROGRAM, "--describe", "resnet51"], capture_output=True)
         self.assertEqual(unknown.returncode, 2)
 
