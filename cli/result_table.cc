@@ -118,6 +118,11 @@ std::string BaselineLine(const std::vector<SummaryRow>& rows, std::string_view b
 
 std::string ResultTable(std::span<const Record> records, size_t width, bool color,
                         std::string_view baseline) {
+  // Where nothing but the baseline's card was measured, each row would be held against itself.
+  const bool alone = std::all_of(records.begin(), records.end(), [&](const Record& record) {
+    return record.Text(Field::kCard) == baseline || record.Text(Field::kCard).empty();
+  });
+  if (alone) baseline = "";
   const std::vector<SummaryRow> rows = Summarize(records, baseline);
   if (rows.empty()) return "no cells\n";
   const std::string unit = CommonUnit(rows);

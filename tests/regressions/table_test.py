@@ -6,6 +6,7 @@ usage: table_test.py BIN_DIR [unittest arguments]
 """
 import json
 import pathlib
+import re
 import sys
 import unittest
 
@@ -23,6 +24,28 @@ fields["throughput"] *= times
 fields["seconds"] /= times
 fields["host_seconds"] /= times
 """
+
+
+RESULTS = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "results"
+
+
+class Committed(unittest.TestCase):
+    def test_tables_that_are_shown_are_what_the_programs_print_of_their_files(self):
+        """And README and the page on the method name the rules by which they were printed."""
+        with Local(bin_dir(), devices="cpu") as t:
+            files = sorted(RESULTS.glob("*/*.assay"))
+            self.assertGreaterEqual(len(files), 3)
+            for path in files:
+                with self.subTest(path.name):
+                    run = json.loads(path.read_text(encoding="utf-8").split("\n", 1)[0])["run"]
+                    t.assay("merge", path, check=0)
+                    table = t.assay("results", run, check=0).stdout
+                    self.assertEqual(table, path.with_suffix(".txt").read_text(encoding="utf-8"))
+            shown = (RESULTS / "h200" / "lanes.txt").read_text(encoding="utf-8")
+            self.assertIn(shown, (RESULTS.parent.parent / "README.md").read_text(encoding="utf-8"))
+            rules = re.search(r"rules (\d+)", t.assay("version", check=0).stdout).group(1)
+            self.assertIn(f"rule set version {rules}.",
+                          (RESULTS.parent / "method.md").read_text(encoding="utf-8"))
 
 
 class Tables(unittest.TestCase):

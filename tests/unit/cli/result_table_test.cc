@@ -97,6 +97,13 @@ TEST(ResultTable, ASmallRatioIsNoZeroAndALargeOneIsShort) {
   EXPECT_THAT(text, Not(HasSubstr("0000000000"))) << text;
 }
 
+// Against itself each row would be 1.00.
+TEST(ResultTable, WhereTheBaselineAloneWasMeasuredRatiosAreToTheFirstRow) {
+  const std::vector<Record> records = {Ok(1, "H200", "64", 1, 100), Ok(2, "H200", "128", 1, 300)};
+  EXPECT_EQ(ResultTable(records, 100, false, "H200"), ResultTable(records, 100, false));
+  EXPECT_THAT(ResultTable(records, 100, false, "H200"), HasSubstr("3.00"));
+}
+
 TEST(ResultTable, WithABaselineALineSaysWhatRatiosAreToAndWhichAreMissing) {
   std::vector<Record> records = {Ok(1, "H200", "64", 1, 300), Ok(2, "V100", "64", 1, 100)};
   const std::string text = ResultTable(records, 100, false, "V100");
