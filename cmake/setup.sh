@@ -7,7 +7,7 @@ ASSAY_BUILD_PACKAGES="g++ cmake ninja-build ccache pkg-config python3 python3-ya
   libyaml-cpp-dev libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libssl-dev"
 # What ./test needs beyond that.
 ASSAY_TEST_PACKAGES="libgtest-dev libgmock-dev libbenchmark-dev clang-19 clang-tidy-19
-  clang-format-19 libclang-rt-19-dev sqlite3 openssl procps iproute2 faketime locales python3-venv python3-jsonschema git"
+  clang-format-19 libclang-rt-19-dev sqlite3 openssl procps iproute2 faketime locales python3-venv python3-jsonschema python3-scipy git"
 
 say() { printf '%s\n' "$*"; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 2; }

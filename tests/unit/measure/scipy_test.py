@@ -18,8 +18,11 @@ def text(values):
 
 def welch_ratio(values, base):
     top, bottom = numpy.log(values), numpy.log(base)
-    interval = scipy.stats.ttest_ind(top, bottom, equal_var=False).confidence_interval(0.95)
-    return [numpy.exp(top.mean() - bottom.mean()), numpy.exp(interval.low), numpy.exp(interval.high)]
+    # Welch and Satterthwaite's degrees of freedom; SciPy itself gives the interval from 1.11 on only.
+    parts = [scipy.stats.sem(top) ** 2, scipy.stats.sem(bottom) ** 2]
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / (len(top) - 1) + parts[1] ** 2 / (len(bottom) - 1))
+    low, high = scipy.stats.t.interval(0.95, freedom, top.mean() - bottom.mean(), sum(parts) ** 0.5)
+    return [numpy.exp(top.mean() - bottom.mean()), numpy.exp(low), numpy.exp(high)]
 
 
 def main():
