@@ -46,12 +46,13 @@ install_missing() {
 
 # One compile job takes up to 1 GiB (LibTorch 3 GiB: its own job pool holds those at
 # ASSAY_TORCH_JOBS), so never more jobs than memory has room for.
-# By memory: 1,000 MiB a job, 3,000 where LibTorch's headers are read. That of the machine, or of the
-# control groups that this shell is in.
+# Memory is the machine's, or the least of the control groups that this shell is in.
 set_jobs() {
-  local mib cores limit group
+  local mib cores limit group=
   mib=$(awk '/^MemAvailable/ {print int($2 / 1024)}' /proc/meminfo)
-  group=$(awk -F: '$1 == 0 {print $3}' /proc/self/cgroup 2>/dev/null || true)
+  # The hierarchy that limits memory: version 1 names it, version 2 is number 0.
+  [ ! -r /proc/self/cgroup ] ||
+    group=$(awk -F: '$2 == "memory" {one = $3} $1 == 0 {two = $3} END {print one ? one : two}' /proc/self/cgroup)
   while :; do
     for f in "/sys/fs/cgroup$group/memory.max" "/sys/fs/cgroup/memory$group/memory.limit_in_bytes"; do
       [ -r "$f" ] || continue

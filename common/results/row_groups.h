@@ -1,9 +1,8 @@
 // RowGroups: which records are repeats of one measurement, and so one row of a table.
 //
-// Records of one spec on one target with one stack of the same software: a stack keeps its name
-// when its operator builds it anew or updates the driver, and a runner may change its unit. A cell
-// that never ran may not know its stack; it belongs to the group of its spec and target all the
-// same. Thread rule: one owner.
+// Records of one spec on one target with one stack of the same software. A cell that never ran may
+// not know its stack; it belongs to the group of its spec and target all the same. Thread rule: one
+// owner.
 #ifndef ASSAY_COMMON_RESULTS_ROW_GROUPS_H_
 #define ASSAY_COMMON_RESULTS_ROW_GROUPS_H_
 

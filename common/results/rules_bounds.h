@@ -8,7 +8,7 @@
 namespace assay {
 
 // Shares are 0 to 1, no other figure but those that have a sign is below zero; allocated <=
-// reserved, and no memory figure is above the device's.
+// reserved, and no memory figure is above the device's. Any thread.
 void JudgeBounds(const Record& record, Verdict& verdict);
 
 }  // namespace assay

@@ -6,7 +6,7 @@
 
 namespace assay {
 
-// In the order of the field's doc; a sentence for each that has a figure.
+// In the order of the field's doc; a sentence for each that has a figure. Any thread.
 void JudgeMarks(const Record& record, Verdict& verdict);
 
 }  // namespace assay

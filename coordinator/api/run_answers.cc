@@ -54,7 +54,7 @@ void Fill(const HeldCell& held, v1::HeldCell* out) {
   out->set_label(Name(held.label));
 }
 
-void Fill(const AttemptRow& attempt, const Comparands& comparands, v1::AttemptDetail* out) {
+void Fill(const AttemptRow& attempt, const SentinelReadings& readings, v1::AttemptDetail* out) {
   out->set_attempt(attempt.id);
   out->set_number(attempt.number);
   out->set_node(Name(attempt.node));
@@ -66,8 +66,7 @@ void Fill(const AttemptRow& attempt, const Comparands& comparands, v1::AttemptDe
   out->set_started_at_unix_ms(attempt.started_at_unix_ms);
   out->set_log_tail(wire::CleanTail(attempt.log_tail, wire::kMaxLogTailBytes));
   Record record = attempt.record;
-  comparands.readings.FillDrift(record);
-  comparands.peaks.Join(record);
+  readings.FillDrift(record);
   ApplyRules(record);
   wire::ToProto(record, out->mutable_record());
   out->set_cell_file(wire::CleanText(attempt.cell_file, wire::kMaxFieldTextBytes));
@@ -177,7 +176,7 @@ void FillCell(const RunRow& run, const Spec& spec, const CellResult& result,
   const AttemptRow* counted = result.attempt.has_value() ? &*result.attempt : nullptr;
   wire::ToProto(JudgedRecord(run, spec, result.cell, counted, comparands), out->mutable_record());
   for (const AttemptRow& attempt : attempts) {
-    Fill(attempt, comparands, out->add_attempts());
+    Fill(attempt, comparands.readings, out->add_attempts());
   }
 }
 

@@ -175,6 +175,16 @@ class Local:
             found.append((int(entry), " ".join(words).strip()))
         return found
 
+    def own_stacks(self, runner=None):
+        """A folder for manifests in place of the installed ones. `runner`: text of a program there of that name."""
+        folder = self.dir / "stacks"
+        folder.mkdir()
+        self.env["ASSAY_STACKS"] = str(folder)
+        if runner is not None:
+            (folder / "runner").write_text(runner)
+            (folder / "runner").chmod(0o755)
+        return folder
+
     def assay(self, *words, timeout=120, check=None, env=None, stdout=subprocess.PIPE):
         done = subprocess.run([str(self.bin / "assay"), *map(str, words)], stdout=stdout,
                               stderr=subprocess.PIPE, text=True, timeout=timeout, cwd=self.dir,

@@ -72,12 +72,7 @@ limits: {{cell_seconds: 30, no_step_seconds: 10}}
 class ForeignRunners(unittest.TestCase):
     def test_what_does_not_add_up_is_no_result_or_an_invalid_one(self):
         with Local(BIN, devices="cpu") as t:
-            folder = t.dir / "stacks"
-            folder.mkdir()
-            t.env["ASSAY_STACKS"] = str(folder)
-            runner = folder / "runner"
-            runner.write_text(RUNNER.format(python=sys.executable))
-            runner.chmod(0o755)
+            folder = t.own_stacks(RUNNER.format(python=sys.executable))
             for name, behaviour, _, _ in BEHAVIOURS:
                 (folder / f"{name}.json").write_text(json.dumps(
                     {"name": name, "program": "runner", "env": {"BEHAVIOUR": behaviour}}))
@@ -199,11 +194,7 @@ class Pipes(unittest.TestCase):
     def test_a_pipe_or_a_device_among_the_manifests_is_left_out(self):
         # The agent waited for its writer and never connected.
         with Local(BIN, devices="cpu") as t:
-            folder = t.dir / "stacks"
-            folder.mkdir()
-            t.env["ASSAY_STACKS"] = str(folder)
-            (folder / "runner").write_text(RUNNER.format(python=sys.executable))
-            (folder / "runner").chmod(0o755)
+            folder = t.own_stacks(RUNNER.format(python=sys.executable))
             (folder / "sound.json").write_text(json.dumps(
                 {"name": "sound", "program": "runner", "env": {"BEHAVIOUR": "pass"}}))
             os.mkfifo(folder / "pipe.json")

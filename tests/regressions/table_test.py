@@ -52,11 +52,7 @@ class Tables(unittest.TestCase):
     def table(self, behaviour, code=0):
         """Lines of the table of three repeats with one stack."""
         with Local(bin_dir(), devices="cpu") as t:
-            folder = t.dir / "stacks"
-            folder.mkdir()
-            t.env["ASSAY_STACKS"] = str(folder)
-            (folder / "runner").write_text(RUNNER.format(python=sys.executable))
-            (folder / "runner").chmod(0o755)
+            folder = t.own_stacks(RUNNER.format(python=sys.executable))
             (folder / "s.json").write_text(json.dumps(
                 {"name": "s", "program": "runner", "env": {"BEHAVIOUR": BEHAVIOUR + behaviour}}))
             matrix = t.matrix(MATRIX.format(stacks="s").replace("repeat: 1", "repeat: 3"))

@@ -4,6 +4,7 @@
 //
 // The same on CPU and GPU. Mixing is the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA
 // 2014): two different batches agree by chance in one of 2^64 cases.
+// Thread rule: pure, any thread.
 #ifndef ASSAY_RUNNERS_TRAIN_DEVICE_INPUT_CHECKSUM_H_
 #define ASSAY_RUNNERS_TRAIN_DEVICE_INPUT_CHECKSUM_H_
 

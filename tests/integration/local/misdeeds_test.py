@@ -130,11 +130,7 @@ limits: {{cell_seconds: 120, no_step_seconds: 30}}
 @contextlib.contextmanager
 def outside(deeds, seconds):
     with Local(bin_dir(), devices="cpu") as t:
-        folder = t.dir / "stacks"
-        folder.mkdir()
-        t.env["ASSAY_STACKS"] = str(folder)
-        (folder / "runner").write_text(RUNNER.format(python=sys.executable))
-        (folder / "runner").chmod(0o755)
+        folder = t.own_stacks(RUNNER.format(python=sys.executable))
         for deed in deeds:
             (folder / f"{deed}.json").write_text(json.dumps(
                 {"name": deed, "program": "runner", "env": {"DEED": deed}}))
@@ -254,9 +250,7 @@ stop: {confidence: 0.01, min_seconds: 5, max_seconds: 10}
 class Real(unittest.TestCase):
     def run_with(self, environment, code, seconds=4):
         with Local(bin_dir(), devices="cpu", extra_env={"OMP_NUM_THREADS": "1"}) as t:
-            folder = t.dir / "stacks"
-            folder.mkdir()
-            t.env["ASSAY_STACKS"] = str(folder)
+            folder = t.own_stacks()
             (folder / "train.json").write_text(json.dumps(
                 {"name": "train", "program": str(bin_dir() / "assay-train"), "env": environment}))
             t.assay("run", t.matrix(
