@@ -1,5 +1,5 @@
-// The device's own count of what was done, and of what it was given: one warp of one small kernel
-// behind each step, so that looking at the input adds no launch.
+// The device's own count of what was done, and of what it was given: one small kernel behind each
+// step, so that looking at the input adds no launch.
 #ifndef ASSAY_RUNNERS_TRAIN_CUDA_STEP_COUNTER_H_
 #define ASSAY_RUNNERS_TRAIN_CUDA_STEP_COUNTER_H_
 

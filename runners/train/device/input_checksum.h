@@ -43,7 +43,7 @@ ASSAY_ON_DEVICE_TOO inline uint64_t ChecksumShare(const uint32_t* input, int64_t
 }
 
 // Notes a checksum in a list of `*seen` different ones, while there is room.
-ASSAY_ON_DEVICE_TOO inline void NoteChecksum(uint64_t checksum, int64_t* seen, uint64_t* list) {
+inline void NoteChecksum(uint64_t checksum, int64_t* seen, uint64_t* list) {
   for (int64_t i = 0; i < *seen; ++i) {
     if (list[i] == checksum) return;
   }
