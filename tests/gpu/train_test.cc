@@ -189,6 +189,21 @@ TEST_F(GpuTrain, AllocatedIsAtMostReserved) {  // case 3
   EXPECT_LE(allocated, result.fields["reserved_peak_bytes"].get<int64_t>());
 }
 
+// In TF32 the workspaces of cuDNN's search are larger than the step.
+TEST_F(GpuTrain, PeaksAreOfTheStepsAndNotOfTheSearch) {
+  int64_t used = 0;
+  {
+    CellFile cell = Cell("tf32", 256);
+    cell.trial_steps = 5;
+    const RunnerResult trial = Run(cell);
+    ASSERT_EQ(trial.outcome, "ok") << trial.message;
+    used = trial.fields["trial_used_bytes"].get<int64_t>();
+  }
+  const RunnerResult result = Run(Cell("tf32", 256));
+  ASSERT_EQ(result.outcome, "ok") << result.message;
+  EXPECT_LE(result.fields["reserved_peak_bytes"].get<int64_t>(), used);
+}
+
 TEST_F(GpuTrain, ContextIsThereBeforeTheFirstTensor) {
   const RunnerResult result = Run(Cell("amp-fp16", 16));
   ASSERT_EQ(result.outcome, "ok") << result.message;

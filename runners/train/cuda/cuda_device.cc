@@ -12,11 +12,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <thread>
 
 #include "runners/train/cuda/cuda_copy_queue.h"
 #include "runners/train/cuda/cuda_recorder.h"
@@ -106,15 +108,18 @@ int FindOrdinal(const std::string& uuid, int ordinal) {
 
 class Event {
  public:
-  // Waiting sleeps instead of spinning: with steps queued behind, waking late costs nothing, and
-  // a spinning core costs clock on small machines.
-  Event() { C10_CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventBlockingSync)); }
+  Event() { C10_CUDA_CHECK(cudaEventCreate(&event_)); }
   ~Event() { cudaEventDestroy(event_); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
   void Record(cudaStream_t stream) { C10_CUDA_CHECK(cudaEventRecord(event_, stream)); }
-  void Wait() const { C10_CUDA_CHECK(cudaEventSynchronize(event_)); }
+  // Sleeps between two looks: with steps queued behind, waking late costs nothing, and a spinning
+  // core costs clock on small machines. cudaEventBlockingSync would sleep too, but its interrupt is
+  // part of every step.
+  void Wait() const {
+    while (!Reached()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
   bool Reached() const {
     const cudaError_t status = cudaEventQuery(event_);
     if (status == cudaErrorNotReady) {
@@ -170,6 +175,10 @@ class CudaDevice final : public Device {
     const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device_.index());
     constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
     return {stats.allocated_bytes[kAll].peak, stats.reserved_bytes[kAll].peak};
+  }
+
+  void ForgetPeaks() override {
+    c10::cuda::CUDACachingAllocator::resetPeakStats(device_.index());
   }
 
   StackVersions Versions() const override { return LoadedVersions(); }

@@ -22,6 +22,7 @@ class CpuDevice final : public Device {
   c10::Device torch() const override { return c10::kCPU; }
   int64_t MemoryBytes() const override { return HostMemoryBytes(); }
   MemoryPeaks Peaks() const override { return {}; }
+  void ForgetPeaks() override {}
   DeviceMemory Memory() const override {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);

@@ -20,7 +20,7 @@
 
 namespace assay::train {
 
-// Of the caching allocator, since the process began.
+// Of the caching allocator, since the process began or ForgetPeaks().
 struct MemoryPeaks {
   std::optional<int64_t> allocated_bytes;
   std::optional<int64_t> reserved_bytes;
@@ -76,6 +76,7 @@ class Device {
   virtual c10::Device torch() const = 0;
   virtual int64_t MemoryBytes() const = 0;
   virtual MemoryPeaks Peaks() const = 0;
+  virtual void ForgetPeaks() = 0;
   // Now; on a CPU the peak of this process and what it may have.
   virtual DeviceMemory Memory() const = 0;
   // Used on the device, by anyone, when the context was there and no tensor yet; nullopt on a CPU.

@@ -24,6 +24,7 @@ class QueueingDevice : public Device {
   int64_t MemoryBytes() const override { return int64_t{1} << 30; }
   std::optional<int64_t> CacheBytes() const override { return std::nullopt; }
   MemoryPeaks Peaks() const override { return {}; }
+  void ForgetPeaks() override { peaks_forgotten_after.push_back(ended_); }
   DeviceMemory Memory() const override { return {0, MemoryBytes()}; }
   std::optional<int64_t> ContextUsedBytes() const override { return std::nullopt; }
   StackVersions Versions() const override { return {}; }
@@ -68,6 +69,7 @@ class QueueingDevice : public Device {
   int recordings = 0;
   int compute_capability = 90;
   bool prepared = false;
+  std::vector<int64_t> peaks_forgotten_after;  // steps of the window
 
  private:
   const double step_seconds_;

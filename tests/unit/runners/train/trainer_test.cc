@@ -320,6 +320,7 @@ TEST(Measure, HostRunsAheadByTheQueueDepthOnly) {
   const StopRule stop{.confidence = 0, .min_seconds = 1, .max_seconds = 2};
   CountingLane lane(device);
   Measure(device, lane, stop, 4, records);
+  EXPECT_EQ(device.peaks_forgotten_after, std::vector<int64_t>{1});  // once, behind the search
   EXPECT_EQ(device.most_pending, 4);  // the depth, and the step that was just queued
 }
 
