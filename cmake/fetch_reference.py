@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Makes .deps/reference: Python's torch and torchvision on the CPU, for tests to compare with.
+"""Makes .deps/reference: Python's torch, torchvision and timm on the CPU, for tests to
+compare with.
 
 The torch wheel is that of cmake/fetch_libtorch.py, from its wheel folder, so it is downloaded once.
 Its Python extension is linked with every CUDA library, 2.5 GB that a CPU never calls. Instead of
 them each gets a stub here: a small shared library with the same name and symbols whose functions
-trap. 40 MiB of other wheels are downloaded. Needs gcc, readelf and nm. Prints the folder.
+trap. 60 MiB of other wheels are downloaded (3 MiB of them timm, 16 MiB what it needs),
+and no weights. Needs gcc, readelf and nm. Prints the folder.
 """
 
 import pathlib
@@ -18,6 +20,11 @@ import fetch_libtorch as libtorch
 
 TORCHVISION = {"2.11.0": "0.26.0"}
 PURE = ["numpy<3", "pillow", "filelock", "typing-extensions", "sympy", "networkx", "jinja2", "fsspec"]
+# What importing the models needs; of what else they name, torch is the one above, and that is why they
+# are installed without their dependencies.
+MODELS = ["timm==1.0.31"]
+MODELS_NEED = ["huggingface-hub==1.5.0", "pyyaml", "regex", "safetensors", "tokenizers==0.23.1", "tqdm",
+               "packaging", "typer"]
 LINKED = ["libtorch_cuda.so", "libtorch_python.so", "libtorch_nvshmem.so", "libtorch_cuda_linalg.so"]
 
 
@@ -56,11 +63,17 @@ def make_stubs(lib, folder):
         script.unlink()
 
 
+def pip_install(site, *arguments):
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-cache-dir",
+                    "--disable-pip-version-check", "--root-user-action=ignore",
+                    "--target", str(site), *arguments], check=True, stdout=sys.stderr)
+
+
 def main():
     version = libtorch.DEFAULT_VERSION
     tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
     target = libtorch.Target(libtorch.DEPS / "reference",
-                             {"format": 1, "version": version, "python": tag})
+                             {"format": 2, "version": version, "python": tag, "models": MODELS})
     wheels = libtorch.Wheels(libtorch.DEPS / "wheels", libtorch.wheel_dir())
 
     def fill(folder):
@@ -72,9 +85,8 @@ def main():
             libtorch.unpack(wheels.get(requirement), site, lambda name: ".so" in name)
         libtorch.unpack(wheels.get(f"torchvision=={TORCHVISION[version]}", tag), site,
                         lambda name: True)
-        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-cache-dir",
-                        "--disable-pip-version-check", "--root-user-action=ignore",
-                        "--target", str(site), *PURE], check=True, stdout=sys.stderr)
+        pip_install(site, *PURE, *MODELS_NEED)
+        pip_install(site, "--no-deps", *MODELS)
         make_stubs(site / "torch" / "lib", folder / "stub")
 
     if not target.complete():

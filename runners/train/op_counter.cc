@@ -88,6 +88,13 @@ constexpr std::array<ProductOperator, 7> kProducts = {{{"aten::mm", 0, 1},
                                                        {"aten::baddbmm", 1, 2},
                                                        {"aten::addbmm", 1, 2},
                                                        {"aten::_addmm_activation", 1, 2}}};
+// Fused attention: (query, key, value, ...), and its backward pass with the output's gradient
+// before them.
+constexpr std::string_view kAttention = "aten::_scaled_dot_product_";
+constexpr std::array<std::string_view, 5> kAttentionKernels = {
+    {"flash_attention", "efficient_attention", "cudnn_attention", "flash_attention_for_cpu",
+     "fused_attention_overrideable"}};
+constexpr std::string_view kBackwardSuffix = "_backward";
 constexpr std::string_view kConvolution = "aten::convolution";
 constexpr std::string_view kConvolutionBackward = "aten::convolution_backward";
 
@@ -97,8 +104,37 @@ const ProductOperator* FindProduct(std::string_view name) {
   return found == kProducts.end() ? nullptr : &*found;
 }
 
+bool IsAttentionBackward(std::string_view name) {
+  return name.size() > kBackwardSuffix.size() &&
+         name.substr(name.size() - kBackwardSuffix.size()) == kBackwardSuffix;
+}
+
+bool IsAttention(std::string_view name) {
+  if (name.substr(0, kAttention.size()) != kAttention) return false;
+  if (IsAttentionBackward(name)) name.remove_suffix(kBackwardSuffix.size());
+  name.remove_prefix(kAttention.size());
+  return std::find(kAttentionKernels.begin(), kAttentionKernels.end(), name) !=
+         kAttentionKernels.end();
+}
+
 bool IsProduct(std::string_view name) {
-  return name == kConvolution || name == kConvolutionBackward || FindProduct(name) != nullptr;
+  return name == kConvolution || name == kConvolutionBackward || FindProduct(name) != nullptr ||
+         IsAttention(name);
+}
+
+// Scores are query {N, H, L, E} by key {N, H, S, E}, the output is scores by value {N, H, S, Ev};
+// the gradients of three operands, and of the scores, cost two products for each of the two.
+int64_t AttentionFlops(c10::ArrayRef<const c10::IValue> inputs, bool backward) {
+  const size_t first = backward ? 1 : 0;
+  if (inputs.size() < first + 3) return 0;
+  for (size_t i = first; i < first + 3; ++i) {
+    if (!IsDefinedTensor(inputs[i]) || inputs[i].toTensor().dim() < 2) return 0;
+  }
+  const at::Tensor query = inputs[first].toTensor(), value = inputs[first + 2].toTensor();
+  if (query.numel() == 0) return 0;
+  const int64_t rows = query.numel() / Last(query, 1), keys = Last(value, 2);
+  const int64_t forward = 2 * rows * keys * (Last(query, 1) + Last(value, 1));
+  return backward ? 2 * forward : forward;
 }
 
 // convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation,
@@ -123,6 +159,8 @@ void BeginProduct(std::string_view name, c10::ArrayRef<const c10::IValue> inputs
     open.flops = ProductFlops(inputs[product->left], inputs[product->right]);
   } else if (name == kConvolutionBackward) {
     open.flops = BackwardFlops(inputs);
+  } else if (IsAttention(name)) {
+    open.flops = AttentionFlops(inputs, IsAttentionBackward(name));
   } else if (name == kConvolution && inputs.size() >= 7 && IsDefinedTensor(inputs[0])) {
     // (input, weight, bias, stride, padding, dilation, transposed, ...)
     const int64_t each = FlopsPerElement(inputs[1].toTensor());

@@ -1,19 +1,21 @@
 // OpCounter: what a step does, counted over the operators that LibTorch's dispatcher really calls,
 // forward and backward, while the counter lives.
 //
-// Floating-point operations are those of convolutions and matrix products, a multiply-add being
-// two, as model FLOPs are counted in the literature: forward and backward pass of what the model
-// is, nothing of normalisation, activation and optimizer. A convolution's backward pass counts only
-// the gradients that are asked for: the first layer needs none of its input.
+// Floating-point operations are those of convolutions, matrix products and attention, a
+// multiply-add being two, as model FLOPs are counted in the literature: forward and backward pass
+// of what the model is, nothing of normalisation, activation and optimizer. A convolution's
+// backward pass counts only the gradients that are asked for: the first layer needs none of its
+// input.
 //
 // Bytes are what each outermost operator reads and writes: every tensor it is given once, every new
 // or changed tensor once. Views move nothing. It is less than what kernels move (batch
 // normalisation reads its input twice), and more than what reaches memory where tensors stay in a
 // cache.
 //
-// Not counted: fused attention, which no model here has; a model that brings it brings its
-// counting. Thread rule: one counter at a time in a process (a second one throws std::logic_error);
-// operators on any thread are counted, since autograd runs on threads of its own.
+// Fused attention counts as the products that it is, scores whole whatever a mask leaves out, and
+// nothing of what its backward pass computes again. Thread rule: one counter at a time in a process
+// (a second one throws std::logic_error); operators on any thread are counted, since autograd runs
+// on threads of its own.
 #ifndef ASSAY_RUNNERS_TRAIN_OP_COUNTER_H_
 #define ASSAY_RUNNERS_TRAIN_OP_COUNTER_H_
 

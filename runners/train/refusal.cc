@@ -15,6 +15,14 @@ RunnerResult Unsupported(const char* reason, const std::string& message) {
   return {"unsupported", reason, message, nlohmann::json::object()};
 }
 
+std::string Text(const ImageSize& size) {
+  return std::to_string(size.height) + "x" + std::to_string(size.width);
+}
+
+std::string Sides(const ModelEntry& model) {
+  return "from " + Text(model.least_image) + " to " + Text(model.most_image);
+}
+
 }  // namespace
 
 std::optional<RunnerResult> RefusePrecision(const std::string& precision, int compute_capability) {
@@ -74,9 +82,8 @@ std::optional<RunnerResult> Refuse(const CellFile& cell) {
                        "host's memory itself");
   }
   if (!ParseImage(spec.image, *model)) {
-    return Unsupported("value_not_in_stack",
-                       "image '" + spec.image + "' is not HEIGHTxWIDTH, each from " +
-                           std::to_string(model->least_image) + " to 16384, for " + spec.model);
+    return Unsupported("value_not_in_stack", "image '" + spec.image + "' is not HEIGHTxWIDTH " +
+                                                 Sides(*model) + ", for " + spec.model);
   }
   if (cell.device_kind != "cpu" && cell.device_kind != "cuda") {
     return Unsupported("value_not_in_stack",

@@ -107,15 +107,13 @@ void AddWork(const OpCounts& counts, int64_t batch, json& fields) {
 }
 
 // What passes between memory and processor in every step whatever is fused or computed again:
-// weights and momenta read and written (in inference the weights read), images read; less what a
+// weights and momenta read and written (in inference the weights read), input read; less what a
 // cache can hold from one step to the next.
-void AddLeastBytes(Model& model, const Device& device, int64_t images, ImageSize image, bool train,
-                   json& fields) {
+void AddLeastBytes(Model& model, const Device& device, int64_t input, bool train, json& fields) {
   const std::optional<int64_t> cache = device.CacheBytes();
   if (!cache) return;
   constexpr int64_t kFloatBytes = sizeof(float);
   const int64_t weights = model.ParameterCount() * kFloatBytes;
-  const int64_t input = images * 3 * image.height * image.width * kFloatBytes;
   fields["least_bytes_per_step"] = std::max<int64_t>(0, (train ? 4 : 1) * weights + input - *cache);
 }
 
@@ -263,13 +261,14 @@ RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& devi
   fields["unit"] = entry.sample_unit + "/s";
   LimitThreads();
   fields["threads"] = at::get_num_threads();
-  const std::unique_ptr<DataSource> data = MakeDataSource(spec.data, device,
-                                                          {.batch = spec.batch,
-                                                           .image = *ParseImage(spec.image, entry),
-                                                           .classes = model->classes(),
-                                                           .layout = placement.layout});
+  const BatchShape shape{.batch = spec.batch,
+                         .image = *ParseImage(spec.image, entry),
+                         .classes = model->classes(),
+                         .layout = placement.layout,
+                         .input = entry.input};
+  const std::unique_ptr<DataSource> data = MakeDataSource(spec.data, device, shape);
   fields["data_batches"] = data->batches();
-  AddLeastBytes(*model, device, spec.batch, *ParseImage(spec.image, entry), train, fields);
+  AddLeastBytes(*model, device, shape.InputBytes(), train, fields);
   Trainer trainer(*model, precision, spec.accumulate);
   device.Synchronize();
   fields["device_setup_seconds"] =

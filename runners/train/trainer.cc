@@ -29,7 +29,8 @@ at::Tensor Trainer::Accumulate(const at::Tensor& images, const at::Tensor& label
   at::Tensor loss;
   {
     const AutocastScope autocast(precision_, device_type_);
-    loss = at::cross_entropy_loss(model_.Forward(images), labels);
+    const at::Tensor logits = model_.Forward(images);
+    loss = at::cross_entropy_loss(logits.flatten(0, -2), labels.flatten());
   }
   if (accumulate_ > 1) loss = loss.div(static_cast<double>(accumulate_));
   (scaler_ ? scaler_->Scale(loss) : loss).backward();

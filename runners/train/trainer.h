@@ -1,8 +1,9 @@
 // Trainer: one optimizer step, or one pass of inference, of any model.
 //
-// A step is forward, mean cross-entropy, backward and SGD with momentum, over `accumulate`
-// micro-batches. Nothing in it waits for the device. Gradients are freed, not zeroed, between
-// steps; the update is LibTorch's fused kernel over all parameters at once.
+// A step is forward, mean cross-entropy (over images, or over the tokens of all sequences),
+// backward and SGD with momentum, over `accumulate` micro-batches. Nothing in it waits for the
+// device. Gradients are freed, not zeroed, between steps; the update is LibTorch's fused kernel
+// over all parameters at once.
 //
 // Owner: the runner, for one cell. Thread rule: one thread. Errors: LibTorch's exceptions.
 #ifndef ASSAY_RUNNERS_TRAIN_TRAINER_H_
@@ -32,7 +33,7 @@ struct StepOutput {
   at::Tensor loss;       // mean over the batch, fp32, one element; undefined in inference
   at::Tensor found_inf;  // 1 where the step was skipped; undefined without loss scaling
   at::Tensor logits;     // inference only
-  at::Tensor input;      // what the model was given: the batch's images, whole
+  at::Tensor input;      // what the model was given: the batch's, whole
 };
 
 class Trainer {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "runners/train/lanes/lane.h"
-#include "runners/train/models/resnet50.h"
+#include "runners/train/models/registry.h"
 #include "tests/gpu/gpu_fixture.h"
 
 namespace assay::train {
@@ -37,7 +37,7 @@ struct Bench {
     if (lane_name == "graph") device->PrepareToRecord();
     at::manual_seed(5);
     const Placement placement{device->torch(), c10::MemoryFormat::ChannelsLast, train};
-    model = MakeResNet50(placement);
+    model = FindModel("resnet50")->make(placement);
     data = MakeDataSource(
         "synthetic", *device,
         {.batch = batch, .image = image, .classes = model->classes(), .layout = placement.layout});

@@ -10,8 +10,10 @@
 
 namespace assay::train {
 
-int64_t BatchShape::ImageBytes() const {
-  return batch * 3 * image.height * image.width * static_cast<int64_t>(sizeof(float));
+int64_t BatchShape::InputBytes() const {
+  const auto of_place =
+      static_cast<int64_t>(input == InputKind::kTokens ? sizeof(int64_t) : 3 * sizeof(float));
+  return batch * image.height * image.width * of_place;
 }
 
 int64_t BatchesThatFit(int64_t batch_bytes, int64_t memory_bytes) {
@@ -20,6 +22,12 @@ int64_t BatchesThatFit(int64_t batch_bytes, int64_t memory_bytes) {
 }
 
 Batch RandomBatch(const BatchShape& shape, const at::TensorOptions& options) {
+  if (shape.input == InputKind::kTokens) {
+    const int64_t tokens = shape.image.width;
+    const at::Tensor drawn =
+        at::randint(shape.classes, {shape.batch, tokens + 1}, options.dtype(at::kLong));
+    return {drawn.narrow(1, 0, tokens).contiguous(), drawn.narrow(1, 1, tokens).contiguous(), 0};
+  }
   at::Tensor images = at::empty({shape.batch, 3, shape.image.height, shape.image.width},
                                 options.dtype(at::kFloat), shape.layout);
   images.normal_();

@@ -17,8 +17,8 @@
 namespace assay::train {
 
 struct Batch {
-  at::Tensor images;  // {N, 3, H, W}
-  at::Tensor labels;  // {N}, int64
+  at::Tensor images;  // the model's input: images {N, 3, H, W}, or tokens {N, T}, int64
+  at::Tensor labels;  // int64: {N}, or the token after each, {N, T}
   size_t place = 0;   // which of the source's places on the device
 };
 
@@ -28,8 +28,9 @@ struct BatchShape {
   ImageSize image;
   int64_t classes = 0;
   c10::MemoryFormat layout = c10::MemoryFormat::ChannelsLast;
+  InputKind input = InputKind::kImages;  // of tokens, image is {1, T}
 
-  int64_t ImageBytes() const;
+  int64_t InputBytes() const;
 };
 
 class DataSource {
@@ -52,7 +53,8 @@ class DataSource {
 // How many batches of so many bytes are kept in so much memory.
 int64_t BatchesThatFit(int64_t batch_bytes, int64_t memory_bytes);
 
-// Random images with mean 0 and variance 1 and uniform labels, of `options`' device.
+// Random images with mean 0 and variance 1 and uniform labels, or sequences of uniform tokens, on
+// `options`' device.
 Batch RandomBatch(const BatchShape& shape, const at::TensorOptions& options);
 
 // `name`: synthetic or host.

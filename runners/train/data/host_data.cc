@@ -9,7 +9,7 @@ HostData::HostData(Device& device, const BatchShape& shape) : queue_(device.Make
   const at::TensorOptions pinned =
       at::TensorOptions(at::kCPU).pinned_memory(device.torch().is_cuda());
   // Drawn on the device, since the host takes seconds for what the device does in milliseconds.
-  const int64_t count = BatchesThatFit(shape.ImageBytes(), HostMemoryBytes());
+  const int64_t count = BatchesThatFit(shape.InputBytes(), HostMemoryBytes());
   for (int64_t i = 0; i < count; ++i) {
     const Batch drawn = RandomBatch(shape, on_device);
     Batch kept{at::empty_like(drawn.images, pinned), at::empty_like(drawn.labels, pinned), 0};

@@ -20,8 +20,12 @@ at::Tensor ParameterSet::Register(const std::string& name, at::Tensor value) {
 
 at::Tensor ParameterSet::ConvWeight(const std::string& name, at::IntArrayRef shape) {
   const double fan_out = static_cast<double>(shape[0] * shape[2] * shape[3]);
+  return Normal(name, shape, std::sqrt(2.0 / fan_out));
+}
+
+at::Tensor ParameterSet::Normal(const std::string& name, at::IntArrayRef shape, double deviation) {
   at::Tensor value = at::empty(shape, at::kFloat);
-  value.normal_(0.0, std::sqrt(2.0 / fan_out));
+  value.normal_(0.0, deviation);
   return Register(name, std::move(value));
 }
 

@@ -16,7 +16,7 @@
 namespace assay::train {
 
 struct NamedTensor {
-  std::string name;  // as in TorchVision's state_dict
+  std::string name;  // as in the reference's state_dict
   at::Tensor tensor;
 };
 
@@ -36,6 +36,7 @@ class ParameterSet {
   // Normal with standard deviation sqrt(2 / fan_out), He et al., "Delving Deep into Rectifiers"
   // (2015), as TorchVision's ResNet. `shape` is {out, in / groups, height, width}.
   at::Tensor ConvWeight(const std::string& name, at::IntArrayRef shape);
+  at::Tensor Normal(const std::string& name, at::IntArrayRef shape, double deviation);
   at::Tensor Uniform(const std::string& name, at::IntArrayRef shape, double bound);
   at::Tensor Constant(const std::string& name, at::IntArrayRef shape, double value);
   // Not trained: running statistics.
@@ -60,9 +61,9 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  // Images {N, 3, H, W} to logits {N, classes}.
-  virtual at::Tensor Forward(const at::Tensor& images) = 0;
-  virtual int64_t classes() const = 0;
+  // A batch's images {N, 3, H, W} to logits {N, classes}, or tokens {N, T} to {N, T, classes}.
+  virtual at::Tensor Forward(const at::Tensor& input) = 0;
+  virtual int64_t classes() const = 0;  // or tokens of the vocabulary
 
   ParameterSet& tensors() { return tensors_; }
   int64_t ParameterCount();

@@ -2,20 +2,17 @@
 
 #include <charconv>
 
-#include "runners/train/models/resnet50.h"
-
 namespace assay::train {
+
+#define ASSAY_MODEL(file, entry) ModelEntry entry();
+#include "runners/train/models/models.def"
+#undef ASSAY_MODEL
 
 const std::vector<ModelEntry>& Models() {
   static const std::vector<ModelEntry> models = {
-      {.name = "resnet50",
-       .parameters = kResNet50Parameters,
-       .sample_unit = "img",
-       .image = {224, 224},
-       .least_image = 32,
-       .make = MakeResNet50,
-       .forward_flops = ResNet50ForwardFlops,
-       .train_flops = ResNet50TrainFlops},
+#define ASSAY_MODEL(file, entry) entry(),
+#include "runners/train/models/models.def"
+#undef ASSAY_MODEL
   };
   return models;
 }
@@ -35,8 +32,9 @@ std::optional<ImageSize> ParseImage(const std::string& text, const ModelEntry& m
   if (height.ec != std::errc() || height.ptr == end || *height.ptr != 'x') return std::nullopt;
   const auto width = std::from_chars(height.ptr + 1, end, size.width);
   if (width.ec != std::errc() || width.ptr != end) return std::nullopt;
-  const auto fits = [&](int64_t n) { return n >= model.least_image && n <= 16384; };
-  if (!fits(size.height) || !fits(size.width)) return std::nullopt;
+  const ImageSize &least = model.least_image, &most = model.most_image;
+  if (size.height < least.height || size.height > most.height) return std::nullopt;
+  if (size.width < least.width || size.width > most.width) return std::nullopt;
   return size;
 }
 

@@ -17,12 +17,18 @@ struct ImageSize {
   int64_t width = 0;
 };
 
+enum class InputKind { kImages, kTokens };
+
 struct ModelEntry {
   std::string name;
   int64_t parameters = 0;   // trainable
   std::string sample_unit;  // "img"; throughput is in sample_unit/s
-  ImageSize image;          // the default
-  int64_t least_image = 1;  // smallest height and width that leave something after the last layer
+  InputKind input = InputKind::kImages;
+  ImageSize image;  // the default; of tokens 1xTOKENS, one row
+  // Between these, each side: the smallest that leaves something after the last layer, and the
+  // largest that the layers take.
+  ImageSize least_image = {1, 1};
+  ImageSize most_image = {16384, 16384};
   std::unique_ptr<Model> (*make)(const Placement&) = nullptr;
   // Of one sample: a forward pass, and a training step, whose backward pass computes gradients of
   // weights and of inputs, but for the image's, which nobody asks for.

@@ -1,12 +1,13 @@
 #include "runners/train/op_counter.h"
 
+#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <stdexcept>
 
-#include "runners/train/models/resnet50.h"
+#include "runners/train/models/registry.h"
 #include "runners/train/trainer.h"
 #include "tests/unit/runners/train/tiny_model.h"
 
@@ -63,6 +64,28 @@ TEST(OpCounter, BackwardCountsTheGradientsThatAreAskedFor) {
   EXPECT_EQ(counted(true), 2 * forward);
 }
 
+// Two products forward, four backward, whether a kernel is fused or not, and masked scores as well.
+TEST(OpCounter, AttentionCountsAsItsProducts) {
+  const auto operand = [](int64_t length, int64_t width) {
+    return at::randn({2, 3, length, width}).requires_grad_(true);
+  };
+  const at::Tensor query = operand(8, 16), key = operand(8, 16), value = operand(8, 16);
+  const int64_t forward = 2 * (2 * 3) * (8 * 8) * (16 + 16);
+  for (const bool fused : {true, false}) {
+    at::globalContext().setSDPUseFlash(fused);
+    for (const bool causal : {true, false}) {
+      at::Tensor out;
+      const int64_t counted =
+          CountsOf([&] {
+            out = at::scaled_dot_product_attention(query, key, value, {}, 0.0, causal);
+          }).flops;
+      EXPECT_EQ(counted, forward) << fused << causal;
+      EXPECT_EQ(CountsOf([&] { out.sum().backward(); }).flops, 2 * forward) << fused << causal;
+    }
+  }
+  at::globalContext().setSDPUseFlash(true);
+}
+
 TEST(OpCounter, BytesAreWhatIsReadAndWritten) {
   const at::Tensor x = at::ones({100});
   EXPECT_EQ(CountsOf([&] { at::add(x, x); }).bytes, 3 * 100 * kFloat);
@@ -81,20 +104,20 @@ TEST(OpCounter, ResNet50AtItsImageHasThePublishedFlops) {
   // TorchVision's table says 4.09 GFLOPS of ResNet50_Weights.IMAGENET1K_V2, which are
   // multiply-adds.
   const std::unique_ptr<Model> model =
-      MakeResNet50({c10::kCPU, c10::MemoryFormat::ChannelsLast, /*train=*/false});
+      FindModel("resnet50")->make({c10::kCPU, c10::MemoryFormat::ChannelsLast, /*train=*/false});
   const int64_t flops = CountsOfStep(*model, Precision::kFp32, 1, {224, 224}).flops;
   EXPECT_NEAR(static_cast<double>(flops), 2 * 4.09e9, 0.01e9);
-  EXPECT_EQ(flops, ResNet50ForwardFlops(224, 224));
+  EXPECT_EQ(flops, FindModel("resnet50")->forward_flops(224, 224));
   EXPECT_EQ(flops, 8178368512);  // catalog/workloads.yaml
 }
 
 TEST(OpCounter, TrainingIsThreeTimesAsMuchLessTheImagesGradient) {
   const std::unique_ptr<Model> model =
-      MakeResNet50({c10::kCPU, c10::MemoryFormat::ChannelsLast, /*train=*/true});
+      FindModel("resnet50")->make({c10::kCPU, c10::MemoryFormat::ChannelsLast, /*train=*/true});
   const int64_t images_gradient = 2 * (16 * 16 * 64) * (3 * 7 * 7);
   EXPECT_EQ(CountsOfStep(*model, Precision::kFp32, 2, {32, 32}).flops,
-            2 * (3 * ResNet50ForwardFlops(32, 32) - images_gradient));
-  EXPECT_EQ(ResNet50TrainFlops(224, 224), 24299077632);
+            2 * (3 * FindModel("resnet50")->forward_flops(32, 32) - images_gradient));
+  EXPECT_EQ(FindModel("resnet50")->train_flops(224, 224), 24299077632);
 }
 
 TEST(OpCounter, AutocastCountsNoProductTwice) {

@@ -27,7 +27,7 @@ TEST(Refuse, LetsAPlainCellPass) { EXPECT_EQ(ReasonOf(CpuCell()), "runs"); }
 
 TEST(Refuse, ModelThatThisStackLacks) {
   CellFile cell = CpuCell();
-  cell.spec.model = "swin_l";
+  cell.spec.model = "resnet51";
   EXPECT_EQ(ReasonOf(cell), "model_not_in_stack");
 }
 

@@ -13,7 +13,7 @@
 #include <limits>
 
 #include "runners/train/measurement.h"
-#include "runners/train/models/resnet50.h"
+#include "runners/train/models/registry.h"
 #include "runners/train/train_runner.h"
 #include "tests/unit/runners/train/fake_device.h"
 #include "tests/unit/runners/train/tiny_model.h"
@@ -38,7 +38,7 @@ ModelEntry Entry(std::unique_ptr<Model> (*make)(const Placement&)) {
           .parameters = 0,
           .sample_unit = "img",
           .image = {8, 8},
-          .least_image = 8,
+          .least_image = {8, 8},
           .make = make,
           .forward_flops = NoFlops};
 }
@@ -94,9 +94,9 @@ TEST(Trainer, MicroBatchesOfResNet50GiveTheMeanOfTheirOwnGradients) {
   SyntheticData data(*device, {.batch = kMicro * kCount, .image = {32, 32}, .classes = 1000});
   const Batch batch = data.Next();
   at::manual_seed(1);
-  const std::unique_ptr<Model> split = MakeResNet50({});
+  const std::unique_ptr<Model> split = FindModel("resnet50")->make({});
   at::manual_seed(1);
-  const std::unique_ptr<Model> alone = MakeResNet50({});
+  const std::unique_ptr<Model> alone = FindModel("resnet50")->make({});
   Trainer all(*split, Precision::kFp32, kCount);
   const float loss = all.TrainStep(batch).loss.item<float>();
   // No rate: the weights stay, so that each micro-batch is the first.
