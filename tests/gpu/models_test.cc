@@ -78,5 +78,24 @@ TEST_F(GpuModels, LossFallsOverFiftyStepsOnAFixedBatchInEveryPrecisionAndLane) {
   }
 }
 
+TEST_F(GpuModels, StochasticDepthIsDrawnAnewInEveryReplay) {
+  const ModelEntry entry = ShallowSwinEntry();
+  const std::unique_ptr<Device> device = MakeCudaDevice("", 0);
+  SetMath(Precision::kFp32);
+  device->PrepareToRecord();
+  at::manual_seed(3);
+  const std::unique_ptr<Model> model = entry.make({.device = device->torch()});
+  // No rate: only what is drawn makes a loss another.
+  Trainer trainer(*model, Precision::kFp32, 1, {.learning_rate = 0});
+  FixedData data(
+      RandomBatch({.batch = 4, .image = SmallImage(entry), .classes = 1000}, device->torch()));
+  const std::unique_ptr<Lane> lane = MakeLane("graph", *device, trainer, data);
+  for (int64_t i = 0; i <= GraphLane::kEagerSteps; ++i) lane->Step();
+  const float first = lane->Step().loss.item<float>();
+  bool same = true;
+  for (int i = 0; i < 8; ++i) same = same && lane->Step().loss.item<float>() == first;
+  EXPECT_FALSE(same);
+}
+
 }  // namespace
 }  // namespace assay::train

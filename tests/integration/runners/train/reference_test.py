@@ -55,6 +55,12 @@ def resnext(**options):
     return ResNet(Bottleneck, (1, 1, 2, 1), cardinality=32, base_width=4, **options)
 
 
+def swin():
+    from timm.models.swin_transformer import SwinTransformer
+    return SwinTransformer(img_size=64, patch_size=4, window_size=2, embed_dim=32, depths=(2, 2, 2, 1),
+                           num_heads=(1, 2, 4, 8), drop_path_rate=0.5)
+
+
 CNN = (2, 3, 64, 64)
 # The reference, the shape of a batch, trainable parameters (of a shallow model those of the reference).
 MODELS = {
@@ -62,10 +68,12 @@ MODELS = {
     "resnet50": (torchvision.models.resnet50, CNN, 25557032),
     "resnext101_32x4d": (lambda: timm.create_model("resnext101_32x4d"), CNN, 44177704),
     "se_resnext101_32x4d": (lambda: timm.create_model("seresnext101_32x4d"), CNN, 48955416),
+    "swin_l": (lambda: timm.create_model("swin_large_patch4_window7_224"), (1, 3, 224, 224), 196532476),
     "shallow_resnet_v1": (lambda: strides_moved(torchvision.models.ResNet(
         torchvision.models.resnet.Bottleneck, [1, 1, 2, 1])), CNN, None),
     "shallow_resnext": (resnext, CNN, None),
     "shallow_se_resnext": (lambda: resnext(block_args={"attn_layer": "se"}), CNN, None),
+    "shallow_swin": (swin, CNN, None),
 }
 
 

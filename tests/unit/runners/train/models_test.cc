@@ -87,7 +87,7 @@ TEST(EveryModel, MicroBatchesTrain) {
 
 // What the literature says of the whole models, in multiply-adds: He et al. (2015), table 1 (3.8);
 // TorchVision of resnet50; timm's results, which count normalisation too, of the ResNeXts (8.01 and
-// 8.02).
+// 8.02); Liu et al. (2021), table 1, of Swin-L (34.5).
 TEST(EveryModel, FlopsAreThePublishedOnes) {
   const auto macs = [](const char* name) {
     const ModelEntry* entry = FindModel(name);
@@ -97,6 +97,20 @@ TEST(EveryModel, FlopsAreThePublishedOnes) {
   EXPECT_NEAR(macs("resnet50"), 4.09e9, 0.01e9);
   EXPECT_NEAR(macs("resnext101_32x4d"), 8.01e9, 0.05e9);
   EXPECT_NEAR(macs("se_resnext101_32x4d"), 8.02e9, 0.05e9);
+  EXPECT_NEAR(macs("swin_l"), 34.5e9, 0.05e9);
+}
+
+TEST(Swin, StochasticDepthIsDrawnAnewInEveryPassOfTrainingAndInNoneOfInference) {
+  const ModelEntry entry = ShallowSwinEntry();
+  for (const bool train : {true, false}) {
+    at::manual_seed(3);
+    const std::unique_ptr<Model> model = entry.make({.train = train});
+    const Batch batch = BatchFor(entry, *model, 2);
+    bool same = true;
+    const at::Tensor first = model->Forward(batch.images);
+    for (int i = 0; i < 8; ++i) same = same && first.equal(model->Forward(batch.images));
+    EXPECT_EQ(same, !train);
+  }
 }
 
 TEST(RandomBatch, OfTokensAsksForTheNextOne) {
@@ -110,6 +124,7 @@ TEST(RandomBatch, OfTokensAsksForTheNextOne) {
 TEST(Registry, SizesAreWithinWhatAModelTakes) {
   EXPECT_TRUE(ParseImage("64x32", *FindModel("resnext101_32x4d")));
   EXPECT_FALSE(ParseImage("64x31", *FindModel("resnext101_32x4d")));
+  EXPECT_FALSE(ParseImage("256x224", *FindModel("swin_l")));
 }
 
 }  // namespace

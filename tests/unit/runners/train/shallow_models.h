@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runners/train/models/bottleneck_net.h"
+#include "runners/train/models/swin.h"
 
 namespace assay::train {
 
@@ -14,11 +15,27 @@ inline constexpr BottleneckOptions kShallowResNext = {
     .blocks = {1, 1, 2, 1}, .groups = 32, .group_width = 4};
 inline constexpr BottleneckOptions kShallowSe = {
     .blocks = {1, 1, 2, 1}, .groups = 32, .group_width = 4, .squeeze_excite = true};
+// Half of the branches of the last block are left out: at 0.1 two images would hardly lose one.
+inline constexpr SwinOptions kShallowSwin = {.image = 64,
+                                             .window = 2,
+                                             .width = 32,
+                                             .blocks = {2, 2, 2, 1},
+                                             .heads = {1, 2, 4, 8},
+                                             .drop_path = 0.5};
+
+inline ModelEntry ShallowSwinEntry() {
+  return {.name = "shallow_swin",
+          .sample_unit = "img",
+          .image = {kShallowSwin.image, kShallowSwin.image},
+          .make = [](const Placement& p) { return MakeSwin(kShallowSwin, p); },
+          .forward_flops = [](int64_t, int64_t) { return SwinForwardFlops(kShallowSwin); },
+          .train_flops = [](int64_t, int64_t) { return SwinTrainFlops(kShallowSwin); }};
+}
 
 inline std::vector<ModelEntry> ShallowModels() {
   return {BottleneckEntry<kShallowV1>("shallow_resnet_v1", 0),
           BottleneckEntry<kShallowResNext>("shallow_resnext", 0),
-          BottleneckEntry<kShallowSe>("shallow_se_resnext", 0)};
+          BottleneckEntry<kShallowSe>("shallow_se_resnext", 0), ShallowSwinEntry()};
 }
 
 // For tests that train, still smaller: of residual networks the first two stages alone, which have
@@ -29,7 +46,7 @@ inline constexpr BottleneckOptions kTinySe = {
 
 inline std::vector<ModelEntry> TinyModels() {
   return {BottleneckEntry<kTinyV1>("tiny_resnet_v1", 0),
-          BottleneckEntry<kTinySe>("tiny_se_resnext", 0)};
+          BottleneckEntry<kTinySe>("tiny_se_resnext", 0), ShallowSwinEntry()};
 }
 
 inline ImageSize SmallImage(const ModelEntry& entry) {
