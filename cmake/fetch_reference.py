@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes .deps/reference: Python's torch, torchvision and timm on the CPU, for tests to
+"""Makes .deps/reference: Python's torch, torchvision, timm and transformers on the CPU, for tests to
 compare with.
 
 The torch wheel is that of cmake/fetch_libtorch.py, from its wheel folder, so it is downloaded once.
 Its Python extension is linked with every CUDA library, 2.5 GB that a CPU never calls. Instead of
 them each gets a stub here: a small shared library with the same name and symbols whose functions
-trap. 60 MiB of other wheels are downloaded (3 MiB of them timm, 16 MiB what it needs),
+trap. 70 MiB of other wheels are downloaded (15 MiB of them timm and transformers, 16 MiB what these need),
 and no weights. Needs gcc, readelf and nm. Prints the folder.
 """
 
@@ -22,7 +22,7 @@ TORCHVISION = {"2.11.0": "0.26.0"}
 PURE = ["numpy<3", "pillow", "filelock", "typing-extensions", "sympy", "networkx", "jinja2", "fsspec"]
 # What importing the models needs; of what else they name, torch is the one above, and that is why they
 # are installed without their dependencies.
-MODELS = ["timm==1.0.31"]
+MODELS = ["timm==1.0.31", "transformers==5.17.0"]
 MODELS_NEED = ["huggingface-hub==1.5.0", "pyyaml", "regex", "safetensors", "tokenizers==0.23.1", "tqdm",
                "packaging", "typer"]
 LINKED = ["libtorch_cuda.so", "libtorch_python.so", "libtorch_nvshmem.so", "libtorch_cuda_linalg.so"]

@@ -4,7 +4,7 @@ CPU: number of parameters, output, loss, gradients, one step of SGD with momentu
   reference_test.py MODEL...     names of the registry, or of tests/unit/runners/train/shallow_models.h
 
 Weights are made by the reference at test time, and none are downloaded; reference_steps reads them.
-Needs the Python package torch of the LibTorch under test, torchvision and timm:
+Needs the Python package torch of the LibTorch under test, torchvision, timm and transformers:
 cmake/fetch_reference.py puts them, without the CUDA libraries that a CPU never calls, into
 .deps/reference. Exit code 77 (skipped) without them.
 """
@@ -36,8 +36,9 @@ try:
     import timm
     import torch
     import torchvision
+    import transformers
 except ImportError as error:
-    print(f"skipped: no torch, torchvision and timm to compare with ({error}); "
+    print(f"skipped: no torch, torchvision, timm and transformers to compare with ({error}); "
           "python3 cmake/fetch_reference.py fetches them")
     sys.exit(77)
 
@@ -61,6 +62,11 @@ def swin():
                            num_heads=(1, 2, 4, 8), drop_path_rate=0.5)
 
 
+def gpt2(**options):
+    return transformers.GPT2LMHeadModel(transformers.GPT2Config(
+        resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, **options))
+
+
 CNN = (2, 3, 64, 64)
 # The reference, the shape of a batch, trainable parameters (of a shallow model those of the reference).
 MODELS = {
@@ -69,11 +75,14 @@ MODELS = {
     "resnext101_32x4d": (lambda: timm.create_model("resnext101_32x4d"), CNN, 44177704),
     "se_resnext101_32x4d": (lambda: timm.create_model("seresnext101_32x4d"), CNN, 48955416),
     "swin_l": (lambda: timm.create_model("swin_large_patch4_window7_224"), (1, 3, 224, 224), 196532476),
+    "gpt2_medium": (lambda: gpt2(n_embd=1024, n_layer=24, n_head=16), (1, 64), 354823168),
     "shallow_resnet_v1": (lambda: strides_moved(torchvision.models.ResNet(
         torchvision.models.resnet.Bottleneck, [1, 1, 2, 1])), CNN, None),
     "shallow_resnext": (resnext, CNN, None),
     "shallow_se_resnext": (lambda: resnext(block_args={"attn_layer": "se"}), CNN, None),
     "shallow_swin": (swin, CNN, None),
+    "shallow_gpt2": (lambda: gpt2(n_embd=64, n_layer=3, n_head=4, n_positions=64, vocab_size=512),
+                     (2, 64), None),
 }
 
 
@@ -97,7 +106,7 @@ class Comparison:
             for p in self.model.parameters():
                 if p.ndim == 1:
                     p.add_(0.1 * torch.randn_like(p))
-        # Once, where one tensor has two names.
+        # Once, where one tensor has two names (GPT-2's last layer).
         self.parameters = dict(self.model.named_parameters())
         self.statistics = {n: b for n, b in self.model.named_buffers()
                            if n.endswith(("running_mean", "running_var"))}

@@ -76,7 +76,8 @@ class RunnerProcess(unittest.TestCase):
         """Of the large ones one step, as a trial of `batch: max` takes it; whole cells are a long test."""
         for changes, steps in [(dict(model="resnet50_v1"), 0), (dict(model="resnext101_32x4d"), 0),
                                (dict(model="se_resnext101_32x4d", mode="infer"), 0),
-                               (dict(model="swin_l", image="", mode="infer"), 1)]:
+                               (dict(model="swin_l", image="", mode="infer"), 1),
+                               (dict(model="gpt2_medium", image="1x16", mode="infer"), 1)]:
             said = result(run({**cell(**changes), "trial_steps": steps}))
             self.assertEqual(said["outcome"], "ok", said)
             described = json.loads(subprocess.check_output([PROGRAM, "--describe", changes["model"]],
@@ -86,7 +87,8 @@ class RunnerProcess(unittest.TestCase):
                 self.assertGreater(said["fields"]["throughput"], 0)
 
     def test_large_models_measure_in_both_modes_and_precisions(self):
-        for model, image, layout in [("swin_l", "", "contiguous"), ("swin_l", "", "channels-last")]:
+        for model, image, layout in [("swin_l", "", "contiguous"), ("swin_l", "", "channels-last"),
+                                     ("gpt2_medium", "1x32", "contiguous")]:
             for mode, precision in [("train", "fp32"), ("infer", "amp-bf16")]:
                 done = run(cell(model=model, image=image, layout=layout, mode=mode, precision=precision,
                                 batch=2, accumulate=2))
@@ -94,7 +96,7 @@ class RunnerProcess(unittest.TestCase):
                 self.assertGreater(result(done)["fields"]["throughput"], 0)
 
     def test_sizes_that_a_model_does_not_take_are_a_sentence(self):
-        for model, image in [("swin_l", "256x256")]:
+        for model, image in [("swin_l", "256x256"), ("gpt2_medium", "1x1025")]:
             said = result(run(cell(model=model, image=image)))
             self.assertEqual((said["outcome"], said["reason"]), ("unsupported", "value_not_in_stack"))
             self.assertIn("is not HEIGHTxWIDTH from", said["message"])

@@ -87,7 +87,8 @@ TEST(EveryModel, MicroBatchesTrain) {
 
 // What the literature says of the whole models, in multiply-adds: He et al. (2015), table 1 (3.8);
 // TorchVision of resnet50; timm's results, which count normalisation too, of the ResNeXts (8.01 and
-// 8.02); Liu et al. (2021), table 1, of Swin-L (34.5).
+// 8.02); Liu et al. (2021), table 1, of Swin-L (34.5); for GPT-2 a token takes one for each
+// parameter but the embedding of places, and 2 * layers * tokens * width (Kaplan et al., 2020).
 TEST(EveryModel, FlopsAreThePublishedOnes) {
   const auto macs = [](const char* name) {
     const ModelEntry* entry = FindModel(name);
@@ -98,6 +99,8 @@ TEST(EveryModel, FlopsAreThePublishedOnes) {
   EXPECT_NEAR(macs("resnext101_32x4d"), 8.01e9, 0.05e9);
   EXPECT_NEAR(macs("se_resnext101_32x4d"), 8.02e9, 0.05e9);
   EXPECT_NEAR(macs("swin_l"), 34.5e9, 0.05e9);
+  EXPECT_NEAR(macs("gpt2_medium"), 1024 * ((354823168.0 - 1024 * 1024) + 2 * 24 * 1024.0 * 1024),
+              0.01 * 413e9);
 }
 
 TEST(Swin, StochasticDepthIsDrawnAnewInEveryPassOfTrainingAndInNoneOfInference) {
@@ -113,6 +116,15 @@ TEST(Swin, StochasticDepthIsDrawnAnewInEveryPassOfTrainingAndInNoneOfInference) 
   }
 }
 
+TEST(Gpt2, TakesShorterSequencesAndSeesNoLaterToken) {
+  const ModelEntry entry = ShallowGpt2Entry();
+  const std::unique_ptr<Model> model = entry.make({.train = false});
+  const Batch batch = BatchFor(entry, *model, 2);
+  const at::Tensor whole = model->Forward(batch.images);
+  const at::Tensor half = model->Forward(batch.images.narrow(1, 0, 32));
+  EXPECT_TRUE(at::allclose(whole.narrow(1, 0, 32), half, 1e-4, 1e-4));
+}
+
 TEST(RandomBatch, OfTokensAsksForTheNextOne) {
   const Batch batch = RandomBatch(
       {.batch = 3, .image = {1, 64}, .classes = 512, .input = InputKind::kTokens}, at::kCPU);
@@ -125,6 +137,10 @@ TEST(Registry, SizesAreWithinWhatAModelTakes) {
   EXPECT_TRUE(ParseImage("64x32", *FindModel("resnext101_32x4d")));
   EXPECT_FALSE(ParseImage("64x31", *FindModel("resnext101_32x4d")));
   EXPECT_FALSE(ParseImage("256x224", *FindModel("swin_l")));
+  EXPECT_TRUE(ParseImage("1x16", *FindModel("gpt2_medium")));
+  EXPECT_FALSE(ParseImage("1x1025", *FindModel("gpt2_medium")));
+  EXPECT_FALSE(ParseImage("2x1024", *FindModel("gpt2_medium")));
+  EXPECT_EQ(ParseImage("", *FindModel("gpt2_medium"))->width, 1024);
 }
 
 }  // namespace

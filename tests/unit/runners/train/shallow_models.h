@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runners/train/models/bottleneck_net.h"
+#include "runners/train/models/gpt2.h"
 #include "runners/train/models/swin.h"
 
 namespace assay::train {
@@ -22,6 +23,8 @@ inline constexpr SwinOptions kShallowSwin = {.image = 64,
                                              .blocks = {2, 2, 2, 1},
                                              .heads = {1, 2, 4, 8},
                                              .drop_path = 0.5};
+inline constexpr Gpt2Options kShallowGpt2 = {
+    .vocabulary = 512, .tokens = 64, .width = 64, .blocks = 3, .heads = 4};
 
 inline ModelEntry ShallowSwinEntry() {
   return {.name = "shallow_swin",
@@ -32,10 +35,22 @@ inline ModelEntry ShallowSwinEntry() {
           .train_flops = [](int64_t, int64_t) { return SwinTrainFlops(kShallowSwin); }};
 }
 
+inline ModelEntry ShallowGpt2Entry() {
+  return {.name = "shallow_gpt2",
+          .sample_unit = "sequences",
+          .input = InputKind::kTokens,
+          .image = {1, kShallowGpt2.tokens},
+          .most_image = {1, kShallowGpt2.tokens},
+          .make = [](const Placement& p) { return MakeGpt2(kShallowGpt2, p); },
+          .forward_flops = [](int64_t, int64_t t) { return Gpt2ForwardFlops(kShallowGpt2, t); },
+          .train_flops = [](int64_t, int64_t t) { return 3 * Gpt2ForwardFlops(kShallowGpt2, t); }};
+}
+
 inline std::vector<ModelEntry> ShallowModels() {
   return {BottleneckEntry<kShallowV1>("shallow_resnet_v1", 0),
           BottleneckEntry<kShallowResNext>("shallow_resnext", 0),
-          BottleneckEntry<kShallowSe>("shallow_se_resnext", 0), ShallowSwinEntry()};
+          BottleneckEntry<kShallowSe>("shallow_se_resnext", 0), ShallowSwinEntry(),
+          ShallowGpt2Entry()};
 }
 
 // For tests that train, still smaller: of residual networks the first two stages alone, which have
@@ -46,7 +61,7 @@ inline constexpr BottleneckOptions kTinySe = {
 
 inline std::vector<ModelEntry> TinyModels() {
   return {BottleneckEntry<kTinyV1>("tiny_resnet_v1", 0),
-          BottleneckEntry<kTinySe>("tiny_se_resnext", 0), ShallowSwinEntry()};
+          BottleneckEntry<kTinySe>("tiny_se_resnext", 0), ShallowSwinEntry(), ShallowGpt2Entry()};
 }
 
 inline ImageSize SmallImage(const ModelEntry& entry) {
