@@ -2,7 +2,7 @@
 """assay-train beside PyTorch in Python on one device: is C++ as fast, in both lanes?
 
   against_pytorch.py --bin DIR [--pairs 5] [--batch 64 256] [--mode train infer] [--lane eager graph]
-                     [--precision amp-fp16] [--seconds 1.5] [--image 224x224] [--device cuda|cpu]
+                     [--model resnet50] [--precision amp-fp16] [--seconds 1.5] [--image 224x224] [--device cuda|cpu]
                      [--cores 0-7] [--python PYTHON] [--output FILE.json] [--require]
   against_pytorch.py --bin DIR --repeat-cv 10 [--lane eager] [--mode train] [--batch 256] ...
 
@@ -51,7 +51,7 @@ def cores_of(text):
 
 
 def cell_of(options, mode, batch, lane):
-    return {"spec": {"model": "resnet50", "mode": mode, "precision": options.precision, "batch": batch,
+    return {"spec": {"model": options.model, "mode": mode, "precision": options.precision, "batch": batch,
                      "lane": lane, "image": options.image, "thermal": "cold",
                      "stop": {"confidence": 0, "min_seconds": options.seconds,
                               "max_seconds": options.seconds}},
@@ -143,7 +143,9 @@ def earlier_pairs(options):
     pairs = []
     for file in options.earlier:
         rounds = max((p["round"] for p in pairs), default=0)
-        pairs += [{**p, "round": p["round"] + rounds} for p in json.loads(file.read_text())["pairs"]]
+        # Files from before there was a choice name no model.
+        pairs += [{**p, "round": p["round"] + rounds} for p in json.loads(file.read_text())["pairs"]
+                  if p.get("model", "resnet50") == options.model]
     return pairs
 
 
@@ -163,7 +165,7 @@ def compare(options):
                     cell = cell_of(options, mode, batch, lane)
                     a, b = ours(options, cell), theirs(options, cell)
                     pair = {"round": number, "mode": mode, "batch": batch, "lane": lane,
-                            "precision": options.precision, "assay": a["throughput"],
+                            "model": options.model, "precision": options.precision, "assay": a["throughput"],
                             "pytorch": b["throughput"],
                             "ratio": a["throughput"] / b["throughput"]
                             if a["throughput"] and b["throughput"] else None,
@@ -223,7 +225,8 @@ def main():
     parser.add_argument("--lane", nargs="+", choices=["eager", "graph"])
     parser.add_argument("--precision", default="amp-fp16")
     parser.add_argument("--seconds", type=float, help="of the window, and at most of the warm-up")
-    parser.add_argument("--image", default="224x224")
+    parser.add_argument("--model", default="resnet50")
+    parser.add_argument("--image", default="", help="the model's own where it is not given")
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--cores", type=cores_of, default=cores_of(""))
     parser.add_argument("--python", default=sys.executable)

@@ -72,6 +72,11 @@ class AgainstPytorch(unittest.TestCase):
         self.assertEqual((code, len(lines)), (0, 1))
         self.assertEqual([(p["round"], p["ratio"]) for p in result["pairs"]], [(1, 1.0), (2, 1.2)])
         self.assertEqual(result["summary"][0]["pairs"], 2)
+        # Of another model nothing is made up for.
+        self.sides([100], [100])
+        code, lines, result = self.compare("--pairs", "1", "--model", "swin_l", "--earlier",
+                                           str(self.dir / "both.json"), output="other.json")
+        self.assertEqual([(p["round"], p["model"]) for p in result["pairs"]], [(1, "swin_l")])
 
 
 if __name__ == "__main__":

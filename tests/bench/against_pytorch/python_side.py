@@ -2,8 +2,9 @@
 """The Python side of against_pytorch.py: one cell, in PyTorch, in a process of its own.
 
 Reads a cell file as assay-train does (standard input) and prints one JSON object: throughput, steps,
-seconds, host_seconds, warmup_seconds, versions. What it does is what assay-train does: ResNet-50
-(TorchVision's, or the same layers where that is missing), channels-last, fused SGD with momentum,
+seconds, host_seconds, warmup_seconds, versions. What it does is what assay-train does: the cell's model
+(of TorchVision, timm or transformers; ResNet-50 also of the same layers where TorchVision is missing),
+channels-last unless the cell says otherwise, fused SGD with momentum,
 GradScaler for amp-fp16, gradients set to None, cuDNN's search, eight fixed random batches in turn, the
 same TF32 switches, one window by CUDA events, stop.max_seconds long.
 
@@ -23,7 +24,44 @@ import time
 BATCHES = 8
 
 
-def build_model(torch):
+def vision(**options):
+    import torchvision
+    resnet = torchvision.models.resnet
+    return resnet.ResNet(resnet.Bottleneck, **options), "torchvision " + torchvision.__version__
+
+
+def resnet50_v1():
+    import torchvision
+    model, where = vision(layers=[3, 4, 6, 3])
+    for module in model.modules():  # the stride of a block in its first convolution
+        if isinstance(module, torchvision.models.resnet.Bottleneck):
+            module.conv1.stride, module.conv2.stride = module.conv2.stride, (1, 1)
+    return model, where
+
+
+def of_timm(name):
+    import timm
+    return timm.create_model(name), "timm " + timm.__version__
+
+
+def gpt2_medium():
+    """Without dropout, as in models/gpt2.h; `input` to logits, as the others."""
+    import transformers
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(
+        n_embd=1024, n_layer=24, n_head=16, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, use_cache=False))
+    forward = model.forward
+    model.forward = lambda tokens: forward(tokens).logits
+    return model, "transformers " + transformers.__version__
+
+
+MODELS = {"resnet50_v1": resnet50_v1,
+          "resnext101_32x4d": lambda: of_timm("resnext101_32x4d"),
+          "se_resnext101_32x4d": lambda: of_timm("seresnext101_32x4d"),
+          "swin_l": lambda: of_timm("swin_large_patch4_window7_224"),
+          "gpt2_medium": gpt2_medium}
+
+
+def resnet50(torch):
     try:
         import torchvision
         return torchvision.models.resnet50(), "torchvision " + torchvision.__version__
@@ -78,14 +116,15 @@ class Side:
         torch.backends.cudnn.benchmark = True
         torch.backends.cudnn.benchmark_limit = 10
         torch.manual_seed(cell["seed"])
-        model, self.layers = build_model(torch)
-        self.model = model.to(self.device, memory_format=torch.channels_last)
+        name = spec["model"]
+        model, self.layers = resnet50(torch) if name == "resnet50" else MODELS[name]()
+        tokens = name == "gpt2_medium"
+        self.layout = (torch.contiguous_format if tokens or spec.get("layout") == "contiguous"
+                       else torch.channels_last)
+        self.model = model.to(self.device, memory_format=self.layout)
         self.model.train(self.train)
-        height, width = (int(n) for n in spec["image"].split("x"))
-        self.data = [(torch.randn(self.batch, 3, height, width, device=self.device)
-                      .to(memory_format=torch.channels_last),
-                      torch.randint(1000, (self.batch,), device=self.device))
-                     for _ in range(BATCHES)]
+        size = spec.get("image") or ("1x1024" if tokens else "224x224")
+        self.data = [self.random_batch(tokens, *(int(n) for n in size.split("x"))) for _ in range(BATCHES)]
         self.autocast = {"device_type": self.device, "enabled": amp,
                          "dtype": torch.float16 if self.precision == "amp-fp16" else torch.bfloat16}
         if self.train:
@@ -99,6 +138,15 @@ class Side:
         self.graphs = None
         self.steps = 0
 
+    def random_batch(self, tokens, height, width):
+        torch = self.torch
+        if tokens:
+            drawn = torch.randint(50257, (self.batch, width + 1), device=self.device)
+            return drawn[:, :-1].contiguous(), drawn[:, 1:].contiguous()
+        images = torch.randn(self.batch, 3, height, width, device=self.device)
+        return (images.to(memory_format=self.layout),
+                torch.randint(1000, (self.batch,), device=self.device))
+
     def run(self, images, labels):
         torch = self.torch
         if not self.train:
@@ -106,7 +154,8 @@ class Side:
                 return self.model(images)
         self.optimizer.zero_grad(set_to_none=True)
         with torch.autocast(**self.autocast):
-            loss = torch.nn.functional.cross_entropy(self.model(images), labels)
+            logits = self.model(images)
+            loss = torch.nn.functional.cross_entropy(logits.flatten(0, -2), labels.flatten())
         self.scaler.scale(loss).backward()
         self.scaler.step(self.optimizer)
         self.scaler.update()
