@@ -20,10 +20,10 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 BUILD = pathlib.Path(os.environ.get("ASSAY_BUILD", ROOT / "build/release"))
 REFERENCE = pathlib.Path(os.environ.get("ASSAY_REFERENCE", ROOT / ".deps/reference"))
-# Of the norm, fp32 against fp32 with the same memory format. Against its own fp64 TorchVision's fp32
-# resnet50 is 9.5e-5 off in the logits here and in the gradients 1.2 % in the median, 2.0 % at most
-# (measured once): at this size batch normalisation in the last stages has few values.
-TOLERANCE = 1e-4
+# Of the norm. Far below what fp32 itself is off by (TorchVision's resnet50 from its own fp64 9.5e-5 in the
+# logits here and 2.0 % in the worst gradient, measured once), since both sides call the same kernels in
+# the same order: most models are equal to the last bit, and a GELU by another formula would pass at 1e-4.
+TOLERANCE = 1e-5
 SEED = 11  # of each pass, for stochastic depth: kSeed of reference_steps.cc
 
 if REFERENCE.is_dir() and os.environ.get("ASSAY_REFERENCE_READY") != "1":
@@ -106,6 +106,9 @@ class Comparison:
             for p in self.model.parameters():
                 if p.ndim == 1:
                     p.add_(0.1 * torch.randn_like(p))
+                # Transformers begin where a GELU is nearly a line and softmax nearly even.
+                elif p.ndim == 2 and name.startswith("shallow"):
+                    p.mul_(5)
         # Once, where one tensor has two names (GPT-2's last layer).
         self.parameters = dict(self.model.named_parameters())
         self.statistics = {n: b for n, b in self.model.named_buffers()
