@@ -1,9 +1,10 @@
 // assay-agent: dials a coordinator, says what this node has, and runs its part of gangs. With
-// --doctor it says what works on this node and leaves (docs/doctor.md).
+// --doctor it says what works on this node and leaves, with --doctor-runner whether a program keeps
+// the protocol of runners (docs/doctor.md).
 //
-// Exit codes: with --doctor 1 where something is bad, else 0; 0 stopped by SIGTERM or SIGINT with
-// every process of its gangs gone; 2 bad options, state directory in use, or refused by the
-// coordinator for good; 1 anything else.
+// Exit codes: with --doctor and --doctor-runner 1 where something is bad, else 0; 0 stopped by
+// SIGTERM or SIGINT with every process of its gangs gone; 2 bad options, state directory in use, or
+// refused by the coordinator for good; 1 anything else.
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -19,6 +20,7 @@
 
 #include "agent/cell/device_lock.h"
 #include "agent/cell/endpoint.h"
+#include "agent/conformance/check_runner.h"
 #include "agent/doctor/run_doctor.h"
 #include "agent/inventory/local_inventory.h"
 #include "agent/inventory/stack_manifests.h"
@@ -62,6 +64,8 @@ struct CommandLine {
   bool print_config = false;
   bool doctor = false;
   bool measuring = false;
+  std::string doctor_runner;
+  int64_t cell_seconds = 120;
   int doctor_fd = STDOUT_FILENO;
 
   CommandLine() {
@@ -86,6 +90,14 @@ struct CommandLine {
     app.add_flag("--exit-with-parent", exit_with_parent,
                  "Stop when the process that started this one ends");
     app.add_flag("--doctor", doctor, "Print what works on this node as JSON, and leave");
+    app.add_option("--doctor-runner", doctor_runner,
+                   "Print whether this program, or the one of this stack manifest, keeps the "
+                   "protocol of runners, and leave")
+        ->type_name("PROGRAM");
+    app.add_option("--cell-seconds", cell_seconds,
+                   "With --doctor-runner: how long one small cell may take (default 120)")
+        ->check(CLI::Range(1, 3600))
+        ->needs("--doctor-runner");
     app.add_option("--doctor-fd", doctor_fd, "Descriptor for that report")->group("");
     app.add_flag("--measuring", measuring, "With --doctor: start no program beside a cell")
         ->group("");
@@ -274,6 +286,24 @@ int Doctor(const CommandLine& line, const Settings& settings) {
   return code.ok() ? *code : Fail(code.status(), kExitBadInput);
 }
 
+// Of the machine it needs a GPU only where the runner does.
+int DoctorRunner(const CommandLine& line, const Settings& settings) {
+  ::signal(SIGPIPE, SIG_IGN);
+  std::string devices = settings.Text("devices");
+  const absl::StatusOr<std::unique_ptr<Nvml>> nvml = MakeNvml(devices);
+  if (!nvml.ok()) return Fail(nvml.status(), kExitBadInput);
+  const absl::StatusOr<DoctorReport> report =
+      CheckRunner({.runner = line.doctor_runner,
+                   .cell_limit = std::chrono::seconds(line.cell_seconds),
+                   .version = kVersion,
+                   .lock_dir = DeviceLockDir(),
+                   .environment = ProcessEnvironment()},
+                  nvml->get());
+  if (!report.ok()) return Fail(report.status(), kExitBadInput);
+  const absl::StatusOr<int> code = WriteDoctorReport(*report, line.doctor_fd);
+  return code.ok() ? *code : Fail(code.status(), kExitBadInput);
+}
+
 int Main(int argc, char** argv) {
   CommandLine line;
   try {
@@ -290,6 +320,7 @@ int Main(int argc, char** argv) {
     return 0;
   }
   if (line.doctor) return Doctor(line, *settings);
+  if (line.app.get_option("--doctor-runner")->count() > 0) return DoctorRunner(line, *settings);
   Options options = {{},
                      settings->Text("node"),
                      settings->Text("stacks"),

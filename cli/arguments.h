@@ -63,6 +63,8 @@ struct Arguments {
   std::string file;                // plan, run: the matrix
   std::string run;                 // id, unique prefix or "last"
   std::string node;                // drain, undrain, doctor --node; there empty: here
+  std::string runner;              // doctor --runner; empty: the machine
+  int64_t cell_seconds = 120;      // doctor --cell-seconds
   std::optional<uint64_t> cell;    // show, reproduce
   std::vector<std::string> files;  // merge
   std::string output;              // export, reproduce: -o

@@ -193,6 +193,17 @@ void CommandTree::AddNodeCommands() {
   CLI::App* doctor = Add("doctor", "Check this machine, or a node of the fleet", kDoctorFooter);
   doctor->add_option("--node", args_.node, "A node of the fleet, asked through its agent")
       ->type_name("NODE");
+  doctor
+      ->add_option("--runner", args_.runner,
+                   "A runner program or the manifest of a stack: does it keep the protocol?")
+      ->type_name("PROGRAM")
+      ->excludes("--node");
+  doctor
+      ->add_option("--cell-seconds", args_.cell_seconds,
+                   "How long one small cell of the runner may take (default 120)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 3600))
+      ->needs("--runner");
   AddFormat(doctor, false);
 }
 

@@ -1,4 +1,5 @@
-// doctor: what works here, or on a node, and what to type where it does not.
+// doctor: what works here, or on a node, and what to type where it does not; or where a runner does
+// not keep the protocol, and what to change.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -18,6 +19,14 @@ namespace {
 // As long as an agent takes at most (agent/session/doctor_child.h).
 constexpr std::chrono::seconds kLocalDoctorLimit{90};
 
+// Its own sentence: a configuration file, an environment variable or a program that it does not
+// take.
+std::string SaidInstead(const ChildReport& child, const std::string& program) {
+  std::string said = PrintableLines(child.errors);
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  return said.empty() ? program + " ended without a report" : said;
+}
+
 absl::StatusOr<DoctorReport> DoctorHere(const CommandContext& context) {
   const auto program = SiblingProgram("assay-agent");
   if (!program.ok()) return absl::UnavailableError(Message(program.status()));
@@ -29,11 +38,23 @@ absl::StatusOr<DoctorReport> DoctorHere(const CommandContext& context) {
                          ReadChildReport(*program, arguments, "\n}\n", kLocalDoctorLimit));
   absl::StatusOr<DoctorReport> report = ParseDoctorJson(child.output);
   if (report.ok()) return report;
-  // Its own sentence: a configuration file or an environment variable that it does not take.
-  std::string said = PrintableLines(child.errors);
-  while (!said.empty() && said.back() == '\n') said.pop_back();
-  return absl::FailedPreconditionError(
-      said.empty() ? fmt::format("{} --doctor ended without a report", *program) : said);
+  return absl::FailedPreconditionError(SaidInstead(child, *program));
+}
+
+absl::StatusOr<DoctorReport> DoctorRunner(const CommandContext& context) {
+  const auto program = SiblingProgram("assay-agent");
+  if (!program.ok()) return absl::UnavailableError(Message(program.status()));
+  const std::string cell_seconds = fmt::format("{}", context.args.cell_seconds);
+  // As many cells as it runs, each up to its limit.
+  const std::chrono::seconds limit{20 * context.args.cell_seconds + kLocalDoctorLimit.count()};
+  ASSAY_ASSIGN_OR_RETURN(
+      const ChildReport child,
+      ReadChildReport(*program,
+                      {"--doctor-runner", context.args.runner, "--cell-seconds", cell_seconds},
+                      "\n}\n", limit));
+  absl::StatusOr<DoctorReport> report = ParseDoctorJson(child.output);
+  if (report.ok()) return report;
+  return absl::InvalidArgumentError(SaidInstead(child, *program));
 }
 
 absl::StatusOr<DoctorReport> DoctorThere(Session& session, const std::string& node) {
@@ -45,7 +66,9 @@ absl::StatusOr<DoctorReport> DoctorThere(Session& session, const std::string& no
 
 int DoctorCommand(CommandContext& context) {
   absl::StatusOr<DoctorReport> report = absl::UnknownError("");
-  if (context.args.node.empty()) {
+  if (!context.args.runner.empty()) {
+    report = DoctorRunner(context);
+  } else if (context.args.node.empty()) {
     report = DoctorHere(context);
   } else {
     Session session = MakeSession(context);
@@ -59,8 +82,9 @@ int DoctorCommand(CommandContext& context) {
     // Sentences are broken into lines of a readable length in a file too.
     constexpr size_t kFileWidth = 100;
     const size_t width = TableWidth(context.output.out_fd());
-    context.output.Out(
-        DoctorTable(*report, width == kNoLimit ? kFileWidth : width, context.output.out_color()));
+    context.output.Out(DoctorTable(*report, width == kNoLimit ? kFileWidth : width,
+                                   context.output.out_color(),
+                                   context.args.runner.empty() ? "type" : "change"));
   }
   return report->Worst() == CheckState::kBad ? kExitSomethingBad : kExitOk;
 }

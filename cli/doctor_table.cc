@@ -69,7 +69,7 @@ std::vector<std::string> WrappedLines(const std::string& text, size_t width) {
 }
 
 void AddCheck(const DoctorCheck& check, size_t name_width, size_t width, bool color,
-              std::string& out) {
+              std::string_view do_word, std::string& out) {
   const std::string name = Printable(check.name);
   const size_t indent = kStateWidth + 2 + name_width + 2;
   const size_t room = width > indent + kLeastFindingWidth ? width - indent : kLeastFindingWidth;
@@ -86,7 +86,7 @@ void AddCheck(const DoctorCheck& check, size_t name_width, size_t width, bool co
   }
   if (first) out += "\n";
   if (check.remedy.empty()) return;
-  const std::string remedy = "type: " + Printable(check.remedy);
+  const std::string remedy = fmt::format("{}: {}", do_word, Printable(check.remedy));
   // Further left where it would not fit, since a break inside would be copied too.
   const size_t left = DisplayWidth(remedy) <= room ? indent : kStateWidth + 2;
   out += std::string(left, ' ') + Colored(remedy, Color::kBold, color) + "\n";
@@ -106,7 +106,8 @@ std::string CountsOf(const DoctorReport& report) {
 
 }  // namespace
 
-std::string DoctorTable(const DoctorReport& report, size_t width, bool color) {
+std::string DoctorTable(const DoctorReport& report, size_t width, bool color,
+                        std::string_view do_word) {
   std::vector<DoctorCheck> checks = report.checks;
   std::stable_sort(checks.begin(), checks.end(),
                    [](const DoctorCheck& a, const DoctorCheck& b) { return a.state > b.state; });
@@ -116,7 +117,9 @@ std::string DoctorTable(const DoctorReport& report, size_t width, bool color) {
     if (its <= kMostNameWidth) name_width = std::max(name_width, its);
   }
   std::string out;
-  for (const DoctorCheck& check : checks) AddCheck(check, name_width, width, color, out);
+  for (const DoctorCheck& check : checks) {
+    AddCheck(check, name_width, width, color, do_word, out);
+  }
   out += fmt::format("{}: {}\n", report.node.empty() ? "this node" : Printable(report.node),
                      checks.empty() ? "nothing was checked" : CountsOf(report));
   return out;

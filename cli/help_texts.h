@@ -68,9 +68,13 @@ inline constexpr char kDoctorFooter[] =
     R"(Looks at driver, GPUs, stacks, network, clock, disk, shared memory, limits and processor. Changes
 nothing. Exit code 0: all well, or warnings; 1: something is bad; 3: the node could not be asked.
 
+With --runner it starts a program of your own with small cells, good and bad, and says where it does
+not keep the protocol and what to change (docs/runner-protocol.md); exit code 2 without such a program.
+
 Examples:
   assay doctor
   assay doctor --node n1
+  assay doctor --runner ./my-runner
   assay doctor --format json | jq '.checks[] | select(.state == "bad")')";
 
 }  // namespace assay::cli

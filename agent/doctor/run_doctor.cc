@@ -10,8 +10,7 @@
 
 namespace assay {
 
-absl::StatusOr<int> RunDoctor(const GatherOptions& options, Nvml* nvml, int fd) {
-  const DoctorReport report = Diagnose(GatherFacts(options, nvml));
+absl::StatusOr<int> WriteDoctorReport(const DoctorReport& report, int fd) {
   const std::string text = WriteDoctorJson(report);
   for (size_t done = 0; done < text.size();) {
     const ssize_t written = write(fd, text.data() + done, text.size() - done);
@@ -20,6 +19,10 @@ absl::StatusOr<int> RunDoctor(const GatherOptions& options, Nvml* nvml, int fd) 
     done += static_cast<size_t>(written);
   }
   return report.Worst() == CheckState::kBad ? kExitBadNode : 0;
+}
+
+absl::StatusOr<int> RunDoctor(const GatherOptions& options, Nvml* nvml, int fd) {
+  return WriteDoctorReport(Diagnose(GatherFacts(options, nvml)), fd);
 }
 
 }  // namespace assay

@@ -28,7 +28,7 @@ class Words(unittest.TestCase):
             for words in (("run", matrix, "--slice", ""), ("run", matrix, "--slice", "1/1", "--slice-id", ""),
                           ("run", ""), ("plan", ""), ("plan", matrix, "--cards", ""),
                           ("reproduce", "last", ""), ("show", "last", ""), ("show", ""),
-                          ("doctor", "--node", ""), ("drain", ""), ("export", "last", "-o", ""),
+                          ("doctor", "--node", ""), ("doctor", "--runner", ""), ("drain", ""), ("export", "last", "-o", ""),
                           ("merge", ""), ("certs", "list", "--dir", ""), ("ls", "--label", ""),
                           ("ls", "--state", ""), ("ls", "--coordinator", ""), ("ls", "--config", ""),
                           ("agents", "--tls-ca", ""), ("agents", "--tls-key=",)):

@@ -90,6 +90,12 @@ TEST(Arguments, DoctorIsForHereOrForANode) {
   ASSERT_TRUE(parsed.arguments.has_value()) << parsed.err;
   EXPECT_EQ(parsed.arguments->node, "n1");
   EXPECT_THAT(RefusedWith({"doctor", "--format", "csv"}), HasSubstr("table or json"));
+  EXPECT_THAT(RefusedWith({"doctor", "--runner", "x", "--node", "n1"}), HasSubstr("--node"));
+  EXPECT_THAT(RefusedWith({"doctor", "--cell-seconds", "5"}), HasSubstr("--runner"));
+  parsed = Parse({"doctor", "--runner", "x", "--cell-seconds", "5"});
+  ASSERT_TRUE(parsed.arguments.has_value()) << parsed.err;
+  EXPECT_EQ(parsed.arguments->runner, "x");
+  EXPECT_EQ(parsed.arguments->cell_seconds, 5);
 }
 
 TEST(Arguments, GlobalFlagsStandBeforeOrAfterTheCommand) {
