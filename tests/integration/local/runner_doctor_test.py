@@ -1,13 +1,19 @@
-"""`assay doctor --runner`: who keeps the protocol of runners, and who is told what is wrong."""
+"""`assay doctor --runner`: who keeps the protocol of runners, and who is told what is wrong; and the
+example in Python with PyTorch, by a real run."""
 import concurrent.futures
 import json
+import os
 import pathlib
 import re
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "cluster"))
-from assay_local import ROOT, bin_dir, local, main  # noqa: E402
+from assay_local import ROOT, Local, bin_dir, local, main  # noqa: E402
+
+EXAMPLE = ROOT / "examples" / "runners" / "pytorch"
+REFERENCE = pathlib.Path(os.environ.get("ASSAY_REFERENCE", ROOT / ".deps/reference"))
 
 # A runner of a few lines, in which BEHAVIOUR changes what is wrong: `info`, `hello`, `records` (the
 # lines), `fields`, `end` (what it does at the end of a good cell). CARELESS is wrong wherever it does
@@ -168,6 +174,57 @@ class Runners(unittest.TestCase):
                 done = t.assay("doctor", "--runner", path, check=2)
                 self.assertIn(word, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+
+def example_stack():
+    """The manifest of the example with the torch that tests compare with."""
+    if not (REFERENCE / "site" / "torch").is_dir():
+        raise unittest.SkipTest("no torch for Python: python3 cmake/fetch_reference.py fetches it")
+    site = REFERENCE / "site"
+    return {"name": "pytorch", "program": str(EXAMPLE / "runner.py"), "env": {
+        "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
+        "LD_LIBRARY_PATH": f"{REFERENCE}/stub:{site}/nvidia/cu13/lib"}}
+
+
+def run_example(case, lane, modes, **environment):
+    stack = example_stack()
+    stack["env"].update(environment)
+    with Local(bin_dir(), devices="cpu") as t:
+        (t.own_stacks() / "pytorch.json").write_text(json.dumps(stack))
+        t.assay("run", t.matrix(f"""
+axes: {{model: resnet50, mode: {modes}, precision: fp32, batch: 2, lane: {lane}, image: 64x64}}
+repeat: 1
+stop: {{confidence: 0.05, min_seconds: 0.2, max_seconds: 0.4}}
+"""), "--quiet", check=0, timeout=280)
+        for row in t.results():
+            case.assertEqual((row["outcome"], row["verdict"], row["stack"], row["lane"]),
+                             ("ok", "valid", "pytorch", lane), row)
+            case.assertGreater(row["throughput"], 0)
+
+
+class Example(unittest.TestCase):
+    def test_it_trains_a_cell_of_a_run(self):
+        run_example(self, "eager", "train")
+
+
+class ExampleLong(unittest.TestCase):
+    def test_it_compiles(self):
+        # The torch of the reference has no headers, which inductor compiles with; LibTorch's has.
+        headers = sorted(ROOT.glob(".deps/libtorch-2.11*/torch/include"))
+        if not headers:
+            self.skipTest("no headers of torch: cmake/fetch_libtorch.py fetches them")
+        path = f"{headers[0]}:{headers[0]}/torch/csrc/api/include"
+        with tempfile.TemporaryDirectory() as cache:
+            run_example(self, "compile", "[train, infer]", CPLUS_INCLUDE_PATH=path,
+                        TORCHINDUCTOR_CACHE_DIR=cache)
+
+    def test_it_conforms(self):
+        with local() as t:
+            manifest = t.dir / "pytorch.json"
+            manifest.write_text(json.dumps(example_stack()))
+            checks = report_of(t, manifest)
+            self.assertEqual(by_state(checks, "ok"), set(checks), checks)
 
 
 if __name__ == "__main__":
