@@ -65,6 +65,9 @@ std::optional<RunnerResult> Refuse(const CellFile& cell) {
     return Unsupported("lane_not_in_stack",
                        "lane graph replays a step as a CUDA Graph, and a CPU has none");
   }
+  if (spec.lane == "graph" && model->no_graph != nullptr) {
+    return Unsupported("lane_not_in_stack", model->no_graph);
+  }
   if (cell.world_size != 1) {
     return Unsupported("value_not_in_stack", "this stack runs on one GPU yet, " +
                                                  std::to_string(cell.world_size) +

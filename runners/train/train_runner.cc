@@ -292,6 +292,7 @@ RunnerResult RunCell(const CellFile& cell, const ModelEntry& entry, Device& devi
     AddLatency(MeasureLatency(device, *lane, spec.stop.min_seconds, records), fields);
     data->BringAhead(true);
   }
+  for (const auto& [name, value] : model->Figures()) fields[name] = value;
   fields["gpu_busy_ratio"] = OrNull(
       MeasureBusyRatio(device, *lane, measured.seconds / static_cast<double>(measured.steps)));
   return JudgeLosses(measured, finite);

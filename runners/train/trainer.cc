@@ -2,7 +2,6 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_fused_sgd.h>
-#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/InferenceMode.h>
 
@@ -29,8 +28,7 @@ at::Tensor Trainer::Accumulate(const at::Tensor& images, const at::Tensor& label
   at::Tensor loss;
   {
     const AutocastScope autocast(precision_, device_type_);
-    const at::Tensor logits = model_.Forward(images);
-    loss = at::cross_entropy_loss(logits.flatten(0, -2), labels.flatten());
+    loss = model_.Loss(images, labels);
   }
   if (accumulate_ > 1) loss = loss.div(static_cast<double>(accumulate_));
   (scaler_ ? scaler_->Scale(loss) : loss).backward();

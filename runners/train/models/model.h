@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay::train {
@@ -36,10 +37,12 @@ class ParameterSet {
   // Normal with standard deviation sqrt(2 / fan_out), He et al., "Delving Deep into Rectifiers"
   // (2015), as TorchVision's ResNet. `shape` is {out, in / groups, height, width}.
   at::Tensor ConvWeight(const std::string& name, at::IntArrayRef shape);
+  // The same, not trained.
+  at::Tensor FrozenConvWeight(const std::string& name, at::IntArrayRef shape);
   at::Tensor Normal(const std::string& name, at::IntArrayRef shape, double deviation);
   at::Tensor Uniform(const std::string& name, at::IntArrayRef shape, double bound);
   at::Tensor Constant(const std::string& name, at::IntArrayRef shape, double value);
-  // Not trained: running statistics.
+  // Not trained: running statistics, and what is frozen.
   at::Tensor Buffer(const std::string& name, at::IntArrayRef shape, double value);
 
   const Placement& placement() const { return placement_; }
@@ -47,6 +50,7 @@ class ParameterSet {
   std::vector<NamedTensor>& buffers() { return buffers_; }
 
  private:
+  at::Tensor Place(const at::Tensor& value) const;
   at::Tensor Register(const std::string& name, at::Tensor value);
 
   const Placement placement_;
@@ -64,6 +68,10 @@ class Model {
   // A batch's images {N, 3, H, W} to logits {N, classes}, or tokens {N, T} to {N, T, classes}.
   virtual at::Tensor Forward(const at::Tensor& input) = 0;
   virtual int64_t classes() const = 0;  // or tokens of the vocabulary
+  // Mean loss of a batch, fp32, one element: of logits and labels, from 0 to classes() - 1.
+  virtual at::Tensor Loss(const at::Tensor& input, const at::Tensor& labels);
+  // Figures of what it did since it was made, by the names of the result's fields; none of most.
+  virtual std::vector<std::pair<std::string, double>> Figures() const { return {}; }
 
   ParameterSet& tensors() { return tensors_; }
   int64_t ParameterCount();

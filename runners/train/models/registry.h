@@ -30,6 +30,8 @@ struct ModelEntry {
   ImageSize least_image = {1, 1};
   ImageSize most_image = {16384, 16384};
   std::unique_ptr<Model> (*make)(const Placement&) = nullptr;
+  // Why no lane records it; null where one does.
+  const char* no_graph = nullptr;
   // Of one sample: a forward pass, and a training step, whose backward pass computes gradients of
   // weights and of inputs, but for the image's, which nobody asks for.
   int64_t (*forward_flops)(int64_t height, int64_t width) = nullptr;
