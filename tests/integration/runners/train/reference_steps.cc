@@ -14,7 +14,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -22,27 +21,11 @@
 #include "runners/train/data/data_source.h"
 #include "runners/train/models/registry.h"
 #include "runners/train/trainer.h"
+#include "tests/integration/runners/train/raw_tensors.h"
 #include "tests/unit/runners/train/shallow_models.h"
 
 namespace assay::train {
 namespace {
-
-void ReadInto(const std::string& path, at::Tensor target) {
-  at::Tensor plain = at::empty(target.sizes(), target.options().requires_grad(false));
-  std::ifstream file(path, std::ios::binary);
-  file.read(static_cast<char*>(plain.data_ptr()), static_cast<std::streamsize>(plain.nbytes()));
-  if (!file || file.peek() != EOF) throw std::runtime_error(path + " has another size");
-  const at::NoGradGuard no_grad;
-  target.copy_(plain);
-}
-
-void Write(const std::string& path, const at::Tensor& value) {
-  const at::Tensor plain = value.detach().contiguous();
-  std::ofstream file(path, std::ios::binary);
-  file.write(static_cast<const char*>(plain.const_data_ptr()),
-             static_cast<std::streamsize>(plain.nbytes()));
-  if (!file) throw std::runtime_error(path + " cannot be written");
-}
 
 constexpr uint64_t kSeed = 11;
 

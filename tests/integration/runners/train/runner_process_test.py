@@ -144,6 +144,15 @@ class RunnerProcess(unittest.TestCase):
                 self.assertEqual(result(done)["outcome"], "ok", done.stdout + done.stderr)
                 self.assertGreater(result(done)["fields"]["throughput"], 0)
 
+    def test_a_detector_trains_and_says_what_it_proposed(self):
+        done = run(cell(model="fasterrcnn_resnet50_fpn", image="64x64",
+                        stop={"min_seconds": 0.05, "max_seconds": 0.1}))
+        self.assertEqual(result(done)["outcome"], "ok", done.stderr)
+        fields = result(done)["fields"]
+        self.assertGreater(fields["proposals_per_image"], 0)
+        self.assertNotIn("detections_per_image", fields)
+        self.assertLess(abs(fields["loss_first"]), 20)
+
     def test_image_and_layout_are_taken(self):
         done = run(cell(layout="contiguous", image="48x64", mode="infer"))
         self.assertEqual(result(done)["outcome"], "ok", done.stderr)

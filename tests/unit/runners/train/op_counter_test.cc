@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "runners/train/models/detection/faster_rcnn.h"
 #include "runners/train/models/registry.h"
 #include "runners/train/trainer.h"
 #include "tests/unit/runners/train/tiny_model.h"
@@ -118,6 +119,19 @@ TEST(OpCounter, TrainingIsThreeTimesAsMuchLessTheImagesGradient) {
   EXPECT_EQ(CountsOfStep(*model, Precision::kFp32, 2, {32, 32}).flops,
             2 * (3 * FindModel("resnet50")->forward_flops(32, 32) - images_gradient));
   EXPECT_EQ(FindModel("resnet50")->train_flops(224, 224), 24299077632);
+}
+
+// TorchVision publishes 134.38 G multiply-adds for an image of 800x800, with 1,000 proposals.
+TEST(OpCounter, FasterRcnnIsThePublishedFigureAndWhatAStepDoes) {
+  EXPECT_NEAR(FasterRcnnForwardFlops(800, 800) / 2e9, 134.38, 0.005);
+  const Placement placement{c10::kCPU, c10::MemoryFormat::ChannelsLast, /*train=*/false};
+  FasterRcnn model(placement);
+  const int64_t counted = CountsOfStep(model, Precision::kFp32, 1, {64, 64}).flops;
+  const double proposals = model.Figures().at(0).second;
+  EXPECT_LT(proposals, 1000);
+  constexpr int64_t kFlopsARegion = 2 * (256 * 49 * 1024 + 1024 * 1024 + 1024 * 91 * 5);
+  EXPECT_EQ(counted, FasterRcnnForwardFlops(64, 64) -
+                         (1000 - static_cast<int64_t>(proposals)) * kFlopsARegion);
 }
 
 TEST(OpCounter, AutocastCountsNoProductTwice) {

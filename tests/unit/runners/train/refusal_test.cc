@@ -46,6 +46,16 @@ TEST(Refuse, GraphsOnACpuAloneAndNeverByRunningEager) {
   EXPECT_EQ(ReasonOf(cell), "runs");
 }
 
+TEST(Refuse, AGraphOfAModelWhoseShapesDependOnItsData) {
+  CellFile cell = CpuCell();
+  cell.spec.model = "fasterrcnn_resnet50_fpn";
+  EXPECT_EQ(ReasonOf(cell), "runs");
+  cell.device_kind = "cuda";
+  cell.spec.lane = "graph";
+  EXPECT_EQ(ReasonOf(cell), "lane_not_in_stack");
+  EXPECT_NE(Refuse(cell)->message.find("depends on the data"), std::string::npos);
+}
+
 TEST(Refuse, DataThatHasNowhereToBeCopied) {
   CellFile cell = CpuCell();
   cell.spec.data = "host";
