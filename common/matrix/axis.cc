@@ -20,7 +20,8 @@ constexpr std::array<AxisInfo, 15> kAxes = {{
     {Axis::kStack, "stack", AxisKind::kName, 0, 0,
      "Runner build with its framework; `newest` (default): the newest of the node that can run "
      "it."},
-    {Axis::kModel, "model", AxisKind::kWord, 0, 0, "Model of the catalogue; has no default."},
+    {Axis::kModel, "model", AxisKind::kWord, 0, 0,
+     "Model of the catalogue, or own/NAME of a stack of one's own; has no default."},
     {Axis::kMode, "mode", AxisKind::kWord, 0, 0,
      "train (default), infer, or peak: a ceiling of the card."},
     {Axis::kPrecision, "precision", AxisKind::kWord, 0, 0,
@@ -52,15 +53,17 @@ std::vector<std::string_view> Views(const Strings& strings) {
   return {strings.begin(), strings.end()};
 }
 
+bool IsPlainName(std::string_view text) {
+  return !text.empty() && text.size() <= kMostNameBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '.' || c == '_' || c == '+' || c == '-';
+         });
+}
+
 absl::StatusOr<AxisValue> NameFrom(const YamlNode& node) {
   ASSAY_ASSIGN_OR_RETURN(const std::string text, TextOf(node));
-  const bool plain = !text.empty() && text.size() <= kMostNameBytes &&
-                     std::all_of(text.begin(), text.end(), [](char c) {
-                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                              (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '+' ||
-                              c == '-';
-                     });
-  if (!plain) {
+  if (!IsPlainName(text)) {
     return absl::InvalidArgumentError(
         fmt::format("'{}' is no name; use 1 to {} letters, digits and . _ + -", Printable(text, 60),
                     kMostNameBytes));
@@ -99,6 +102,15 @@ absl::StatusOr<AxisValue> ImageFrom(const YamlNode& node, const AxisInfo& info) 
 }
 
 absl::StatusOr<AxisValue> WordFrom(const YamlNode& node, const AxisInfo& info) {
+  // With a prefix, so that a model of the catalogue that is misspelt is still told.
+  if (info.axis == Axis::kModel && node.IsScalar() && node.text.starts_with(kOwnModelPrefix)) {
+    if (IsPlainName(std::string_view(node.text).substr(kOwnModelPrefix.size()))) {
+      return AxisValue{node.text, 0};
+    }
+    return absl::InvalidArgumentError(fmt::format(
+        "'{}' is no model of one's own; write {} and 1 to {} letters, digits and . _ + -",
+        Printable(node.text, 60), kOwnModelPrefix, kMostNameBytes));
+  }
   const std::vector<std::string_view> words = WordsOf(info.axis);
   ASSAY_ASSIGN_OR_RETURN(const std::string text, WordOf(node, words));
   if (std::find(words.begin(), words.end(), text) != words.end()) return AxisValue{text, 0};

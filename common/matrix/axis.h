@@ -58,7 +58,11 @@ std::span<const AxisInfo> WrittenAxes();
 const AxisInfo& InfoOf(Axis axis);
 const AxisInfo* AxisByName(std::string_view name);  // null where there is none
 
-// Values of a kWord axis; empty for other kinds.
+// Before the name of a model that the catalogue lacks: one of a stack that somebody installed
+// (docs/runner-protocol.md).
+inline constexpr std::string_view kOwnModelPrefix = "own/";
+
+// Values of a kWord axis, but for models of one's own; empty for other kinds.
 std::vector<std::string_view> WordsOf(Axis axis);
 
 inline bool IsNumeric(AxisKind kind) {

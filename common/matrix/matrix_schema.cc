@@ -42,6 +42,11 @@ Json Whole(int64_t least, int64_t most) {
 Json ValueOf(const AxisInfo& info) {
   switch (info.kind) {
     case AxisKind::kWord:
+      if (info.axis == Axis::kModel) {
+        return {{"anyOf",
+                 {Words(WordsOf(info.axis)),
+                  {{"type", "string"}, {"pattern", "^own/[A-Za-z0-9._+-]{1,64}$"}}}}};
+      }
       return Words(WordsOf(info.axis));
     case AxisKind::kName:
       return {{"type", "string"}, {"pattern", "^[A-Za-z0-9._+-]{1,64}$"}};

@@ -133,6 +133,22 @@ class Runners(unittest.TestCase):
             self.assertEqual(by_state(checks, "ok"), set(checks), checks)
             self.assertEqual(len(checks), 20)
 
+    def test_a_model_of_ones_own_runs_and_travels(self):
+        page = (ROOT / "docs" / "runner-protocol.md").read_text()
+        with local(devices="cpu") as t, local() as elsewhere:
+            folder = t.own_stacks(re.search(r"```python\n(.*?)```", page, re.S).group(1))
+            (folder / "mine.json").write_text(json.dumps({"name": "mine-1.0", "program": "runner"}))
+            t.assay("run", t.matrix("""
+axes: {model: own/matmul_48, mode: infer, batch: 2}
+repeat: 1
+stop: {confidence: 0.01, min_seconds: 0.1, max_seconds: 0.3}
+"""), "--quiet", check=0)
+            t.assay("export", "last", "-o", t.dir / "mine.assay", check=0)
+            elsewhere.assay("merge", t.dir / "mine.assay", check=0)
+            for row in t.results() + elsewhere.results():
+                self.assertEqual((row["model"], row["outcome"], row["verdict"], row["unit"]),
+                                 ("own/matmul_48", "ok", "valid", "products/s"), row)
+
     def test_what_is_wrong_with_a_good_cell_is_named(self):
         with local() as t:
             folder = t.own_stacks(RUNNER.format(python=sys.executable))

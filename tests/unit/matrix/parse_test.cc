@@ -110,6 +110,19 @@ TEST(ParseMatrix, Case49NumbersThatReadersDisagreeOnAreRefused) {
             "gemm, gemm_fp16_accumulate, copy, host_to_device, device_to_host, peer");
 }
 
+TEST(ParseMatrix, AModelOfOnesOwnHasAPrefix) {
+  const Matrix matrix = Parsed("axes: {model: [own/resnet-9_v1.2, resnet50]}");
+  ASSERT_EQ(matrix.specs.size(), 2u);
+  EXPECT_EQ(matrix.specs[0].model, "own/resnet-9_v1.2");
+  EXPECT_EQ(matrix.specs[0].image, "");
+  EXPECT_EQ(matrix.specs[0].layout, "channels-last");
+  EXPECT_EQ(Refusal("axes: {model: own/}"),
+            "m.yaml:1:15: axes.model: 'own/' is no model of one's own; write own/ and 1 to 64 "
+            "letters, digits and . _ + -");
+  EXPECT_NE(Refusal("axes: {model: 'own/a b'}"), "");
+  EXPECT_NE(Refusal("axes: {model: mine/a}"), "");
+}
+
 TEST(ParseMatrix, WrongTypesAreNamed) {
   EXPECT_EQ(Refusal("hello"),
             "m.yaml:1:1: (file): 'hello' where a map is wanted; write `key: value`");
