@@ -82,9 +82,9 @@ int DoctorCommand(CommandContext& context) {
     // Sentences are broken into lines of a readable length in a file too.
     constexpr size_t kFileWidth = 100;
     const size_t width = TableWidth(context.output.out_fd());
-    context.output.Out(DoctorTable(*report, width == kNoLimit ? kFileWidth : width,
-                                   context.output.out_color(),
-                                   context.args.runner.empty() ? "type" : "change"));
+    context.output.Out(
+        DoctorTable(*report, width == kNoLimit ? kFileWidth : width, context.output.out_color(),
+                    context.args.runner.empty() ? RemedyKind::kCommand : RemedyKind::kSentence));
   }
   return report->Worst() == CheckState::kBad ? kExitSomethingBad : kExitOk;
 }

@@ -69,7 +69,7 @@ std::vector<std::string> WrappedLines(const std::string& text, size_t width) {
 }
 
 void AddCheck(const DoctorCheck& check, size_t name_width, size_t width, bool color,
-              std::string_view do_word, std::string& out) {
+              RemedyKind remedies, std::string& out) {
   const std::string name = Printable(check.name);
   const size_t indent = kStateWidth + 2 + name_width + 2;
   const size_t room = width > indent + kLeastFindingWidth ? width - indent : kLeastFindingWidth;
@@ -86,7 +86,13 @@ void AddCheck(const DoctorCheck& check, size_t name_width, size_t width, bool co
   }
   if (first) out += "\n";
   if (check.remedy.empty()) return;
-  const std::string remedy = fmt::format("{}: {}", do_word, Printable(check.remedy));
+  if (remedies == RemedyKind::kSentence) {
+    for (const std::string& line : WrappedLines("change: " + Printable(check.remedy), room)) {
+      out += margin + Colored(line, Color::kBold, color) + "\n";
+    }
+    return;
+  }
+  const std::string remedy = "type: " + Printable(check.remedy);
   // Further left where it would not fit, since a break inside would be copied too.
   const size_t left = DisplayWidth(remedy) <= room ? indent : kStateWidth + 2;
   out += std::string(left, ' ') + Colored(remedy, Color::kBold, color) + "\n";
@@ -106,8 +112,7 @@ std::string CountsOf(const DoctorReport& report) {
 
 }  // namespace
 
-std::string DoctorTable(const DoctorReport& report, size_t width, bool color,
-                        std::string_view do_word) {
+std::string DoctorTable(const DoctorReport& report, size_t width, bool color, RemedyKind remedies) {
   std::vector<DoctorCheck> checks = report.checks;
   std::stable_sort(checks.begin(), checks.end(),
                    [](const DoctorCheck& a, const DoctorCheck& b) { return a.state > b.state; });
@@ -118,7 +123,7 @@ std::string DoctorTable(const DoctorReport& report, size_t width, bool color,
   }
   std::string out;
   for (const DoctorCheck& check : checks) {
-    AddCheck(check, name_width, width, color, do_word, out);
+    AddCheck(check, name_width, width, color, remedies, out);
   }
   out += fmt::format("{}: {}\n", report.node.empty() ? "this node" : Printable(report.node),
                      checks.empty() ? "nothing was checked" : CountsOf(report));

@@ -6,17 +6,20 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 
 #include "common/doctor/doctor_report.h"
 
 namespace assay::cli {
 
-// Findings are wrapped to `width`; what to do stands on a line of its own behind `do_word`
-// ("type"), uncut, so that it can be copied. Every text is made printable. Ends in the counts and a
-// line feed.
+enum class RemedyKind {
+  kCommand,   // "type: ", on a line of its own, uncut, so that it can be copied
+  kSentence,  // "change: ", wrapped
+};
+
+// Findings are wrapped to `width`. Every text is made printable. Ends in the counts and a line
+// feed.
 std::string DoctorTable(const DoctorReport& report, size_t width, bool color,
-                        std::string_view do_word = "type");
+                        RemedyKind remedies = RemedyKind::kCommand);
 
 }  // namespace assay::cli
 

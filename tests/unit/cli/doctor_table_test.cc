@@ -50,6 +50,14 @@ TEST(DoctorTable, FitsTheWidthAndStandsInColumns) {
                         "                 than 200 MiB,"));
 }
 
+TEST(DoctorTable, WhatToChangeIsASentenceInTheColumn) {
+  DoctorReport report = SomeReport();
+  report.checks[3].remedy = "write hello before anything else, with the device's uuid";
+  EXPECT_THAT(DoctorTable(report, 60, false, RemedyKind::kSentence),
+              HasSubstr("\n                 change: write hello before anything else,"
+                        "\n                 with the device's uuid\n"));
+}
+
 TEST(DoctorTable, WhatToTypeIsWholeOnOneLine) {
   DoctorReport report = SomeReport();
   EXPECT_THAT(DoctorTable(report, 60, false),
