@@ -54,6 +54,20 @@ def gpt2_medium():
     return model, "transformers " + transformers.__version__
 
 
+def fasterrcnn_resnet50_fpn(image):
+    """As runners/train/models/detection: frozen statistics, three trained stages, no resizing. The weight of
+    each block's branch is the other side's, so that half precision does not overflow."""
+    import torchvision
+    from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
+    from torchvision.models.detection.faster_rcnn import FasterRCNN
+    backbone = resnet_fpn_backbone(backbone_name="resnet50", weights=None, trainable_layers=3)
+    for name, buffer in backbone.named_buffers():
+        if name.endswith("bn3.weight"):
+            buffer.fill_(0.2)
+    return (FasterRCNN(backbone, 91, min_size=min(image), max_size=max(image)),
+            "torchvision " + torchvision.__version__)
+
+
 MODELS = {"resnet50_v1": resnet50_v1,
           "resnext101_32x4d": lambda: of_timm("resnext101_32x4d"),
           "se_resnext101_32x4d": lambda: of_timm("seresnext101_32x4d"),
@@ -117,22 +131,27 @@ class Side:
         torch.backends.cudnn.benchmark_limit = 10
         torch.manual_seed(cell["seed"])
         name = spec["model"]
-        model, self.layers = resnet50(torch) if name == "resnet50" else MODELS[name]()
-        tokens = name == "gpt2_medium"
+        tokens, self.detector = name == "gpt2_medium", name == "fasterrcnn_resnet50_fpn"
+        default = "1x1024" if tokens else "800x1333" if self.detector else "224x224"
+        size = [int(n) for n in (spec.get("image") or default).split("x")]
+        if self.detector:
+            model, self.layers = fasterrcnn_resnet50_fpn(size)
+        else:
+            model, self.layers = resnet50(torch) if name == "resnet50" else MODELS[name]()
         self.layout = (torch.contiguous_format if tokens or spec.get("layout") == "contiguous"
                        else torch.channels_last)
         self.model = model.to(self.device, memory_format=self.layout)
         self.model.train(self.train)
-        size = spec.get("image") or ("1x1024" if tokens else "224x224")
-        self.data = [self.random_batch(tokens, *(int(n) for n in size.split("x"))) for _ in range(BATCHES)]
+        self.data = [self.random_batch(tokens, *size) for _ in range(BATCHES)]
         self.autocast = {"device_type": self.device, "enabled": amp,
                          "dtype": torch.float16 if self.precision == "amp-fp16" else torch.bfloat16}
         if self.train:
-            self.optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9,
+            trained = [p for p in self.model.parameters() if p.requires_grad]
+            self.optimizer = torch.optim.SGD(trained, lr=0.001, momentum=0.9,
                                              weight_decay=1e-4, fused=True)
             # Where the scaler skips the first step, which it does as soon as 65,536 times a gradient is too
             # large, the fused kernel leaves momenta as they were allocated, and no later step is finite.
-            for parameter in self.model.parameters():
+            for parameter in trained:
                 self.optimizer.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
             self.scaler = torch.amp.GradScaler(self.device, enabled=self.precision == "amp-fp16")
         self.graphs = None
@@ -144,18 +163,35 @@ class Side:
             drawn = torch.randint(50257, (self.batch, width + 1), device=self.device)
             return drawn[:, :-1].contiguous(), drawn[:, 1:].contiguous()
         images = torch.randn(self.batch, 3, height, width, device=self.device)
-        return (images.to(memory_format=self.layout),
-                torch.randint(1000, (self.batch,), device=self.device))
+        images = images.to(memory_format=self.layout)
+        if self.detector:
+            return list(images), [self.random_target(height, width) for _ in range(self.batch)]
+        return images, torch.randint(1000, (self.batch,), device=self.device)
+
+    def random_target(self, height, width):
+        """Eight boxes, their sides a tenth to a half of the image's."""
+        torch = self.torch
+        side = torch.rand(8, 2, device=self.device) * 0.4 + 0.1
+        corner = torch.rand(8, 2, device=self.device) * (1 - side)
+        size = torch.tensor([width, height] * 2, device=self.device)
+        return {"boxes": torch.cat([corner, corner + side], 1) * size,
+                "labels": torch.randint(1, 91, (8,), device=self.device)}
+
+    def loss(self, images, labels):
+        if self.detector:
+            return sum(self.model(images, labels).values())
+        logits = self.model(images)
+        return self.torch.nn.functional.cross_entropy(logits.flatten(0, -2), labels.flatten())
 
     def run(self, images, labels):
         torch = self.torch
         if not self.train:
             with torch.inference_mode(), torch.autocast(**self.autocast):
-                return self.model(images)
+                output = self.model(images)
+                return output[-1]["scores"] if self.detector else output
         self.optimizer.zero_grad(set_to_none=True)
         with torch.autocast(**self.autocast):
-            logits = self.model(images)
-            loss = torch.nn.functional.cross_entropy(logits.flatten(0, -2), labels.flatten())
+            loss = self.loss(images, labels)
         self.scaler.scale(loss).backward()
         self.scaler.step(self.optimizer)
         self.scaler.update()
