@@ -1,10 +1,13 @@
 #include "common/measure/interval.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "common/measure/moments.h"
+#include "common/measure/percentile.h"
 #include "common/measure/student_t.h"
 
 namespace assay::measure {
@@ -12,13 +15,13 @@ namespace {
 
 constexpr double kTwoSided95 = 0.975;
 
-std::optional<Moments> MomentsOfLogs(std::span<const double> values) {
-  Moments logs;
+std::optional<std::vector<double>> LogsOf(std::span<const double> values) {
+  std::vector<double> logs;
   for (const double value : values) {
     if (!(value > 0) || !std::isfinite(value)) return std::nullopt;
-    logs.Add(std::log(value));
+    logs.push_back(std::log(value));
   }
-  if (logs.count() == 0) return std::nullopt;
+  if (logs.empty()) return std::nullopt;
   return logs;
 }
 
@@ -33,31 +36,70 @@ std::optional<Interval> MeanInterval(std::span<const double> values) {
   return Interval{moments.mean() - half, moments.mean() + half};
 }
 
-std::optional<Ratio> RatioOfMeans(std::span<const double> values, std::span<const double> base) {
-  const std::optional<Moments> top = MomentsOfLogs(values);
-  const std::optional<Moments> bottom = MomentsOfLogs(base);
-  if (!top || !bottom) return std::nullopt;
-  const double difference = top->mean() - bottom->mean();
-  Ratio ratio{std::exp(difference), std::nullopt};
-  if (top->count() < 2 || bottom->count() < 2) return ratio;
+std::optional<LogEstimate> LogMean(std::span<const double> values) {
+  const std::optional<std::vector<double>> logs = LogsOf(values);
+  if (!logs) return std::nullopt;
+  const Moments moments(*logs);
+  const auto count = static_cast<double>(moments.count());
+  LogEstimate estimate{moments.mean(), std::nullopt, count - 1};
+  if (const auto variance = moments.Variance()) estimate.variance = *variance / count;
+  return estimate;
+}
 
-  const auto top_count = static_cast<double>(top->count());
-  const auto bottom_count = static_cast<double>(bottom->count());
-  const double top_part = *top->Variance() / top_count;
-  const double bottom_part = *bottom->Variance() / bottom_count;
-  const double variance = top_part + bottom_part;
-  if (!(variance > 0)) {
-    ratio.interval = Interval{ratio.value, ratio.value};
-    return ratio;
+std::optional<LogEstimate> LogMedian(std::span<const double> values) {
+  std::optional<LogEstimate> estimate = LogMean(values);
+  constexpr size_t kMeanIsMedian = 2;
+  if (!estimate || values.size() <= kMeanIsMedian) return estimate;
+  estimate->mean = *Median(*LogsOf(values));
+  *estimate->variance *= std::numbers::pi / 2;
+  return estimate;
+}
+
+std::optional<Ratio> RatioOfMeans(std::span<const double> values, std::span<const double> base) {
+  const std::optional<LogEstimate> top = LogMean(values);
+  const std::optional<LogEstimate> bottom = LogMean(base);
+  if (!top || !bottom) return std::nullopt;
+  const LogSides sides{*top, *bottom};
+  return GeometricMeanOfRatios({&sides, 1});
+}
+
+LogEstimate MeanOfEstimates(std::span<const LogEstimate> estimates) {
+  const auto count = static_cast<double>(estimates.size());
+  LogEstimate mean;
+  double variance = 0, squares = 0, least_freedom = estimates.front().freedom;
+  bool all_known = true;
+  for (const LogEstimate& estimate : estimates) {
+    mean.mean += estimate.mean / count;
+    all_known = all_known && estimate.variance && estimate.freedom > 0;
+    if (!all_known) continue;
+    variance += *estimate.variance;
+    squares += *estimate.variance * *estimate.variance / estimate.freedom;
+    least_freedom = std::min(least_freedom, estimate.freedom);
   }
-  const double freedom =
-      variance * variance /
-      (top_part * top_part / (top_count - 1) + bottom_part * bottom_part / (bottom_count - 1));
+  if (!all_known) return mean;
+  mean.variance = variance / (count * count);
+  const double freedom = variance * variance / squares;
   // Variances so small that their squares vanish leave no degrees of freedom to compute; the least
-  // there can be is the smaller side's.
-  const double least = std::min(top_count, bottom_count) - 1;
-  const double half =
-      StudentTQuantile(kTwoSided95, std::isfinite(freedom) ? freedom : least) * std::sqrt(variance);
+  // there can be is the smallest one's.
+  mean.freedom = std::isfinite(freedom) ? freedom : least_freedom;
+  return mean;
+}
+
+std::optional<Ratio> GeometricMeanOfRatios(std::span<const LogSides> workloads) {
+  if (workloads.empty()) return std::nullopt;
+  std::vector<LogEstimate> values, bases;
+  for (const LogSides& sides : workloads) {
+    values.push_back(sides.values);
+    bases.push_back(sides.base);
+  }
+  const std::array sides = {MeanOfEstimates(values), MeanOfEstimates(bases)};
+  const double difference = sides[0].mean - sides[1].mean;
+  Ratio ratio{std::exp(difference), std::nullopt};
+  if (!sides[0].variance || !sides[1].variance) return ratio;
+  // Twice the mean of one side and the other with its sign turned is their difference.
+  const LogEstimate half_difference = MeanOfEstimates(sides);
+  const double half = StudentTQuantile(kTwoSided95, half_difference.freedom) * 2 *
+                      std::sqrt(*half_difference.variance);
   ratio.interval = Interval{std::exp(difference - half), std::exp(difference + half)};
   return ratio;
 }

@@ -37,6 +37,38 @@ struct Ratio {
 // a side is empty or has a value that is not above zero.
 std::optional<Ratio> RatioOfMeans(std::span<const double> values, std::span<const double> base);
 
+// What is known of one side of a ratio, as logarithms, where errors of ratios add.
+struct LogEstimate {
+  double mean = 0;
+  // Variance of `mean`, with its degrees of freedom; absent for a single value.
+  std::optional<double> variance;
+  double freedom = 0;
+};
+
+// Of the geometric mean of independent processes. nullopt where there is none or a value is not
+// above zero.
+std::optional<LogEstimate> LogMean(std::span<const double> values);
+
+// Of the median of several devices, each with one value. The variance is that of the mean times
+// pi / 2, what the median of many normal values has (Kenney and Keeping, "Mathematics of
+// Statistics" (1962), page 211); of few it has less, so that the interval errs to the wide side.
+// Of two devices the median is the mean. nullopt as LogMean.
+std::optional<LogEstimate> LogMedian(std::span<const double> values);
+
+// Mean of independent estimates, each weighing the same, with Satterthwaite's degrees of freedom;
+// without a variance where one of them has none. Not of nothing.
+LogEstimate MeanOfEstimates(std::span<const LogEstimate> estimates);
+
+struct LogSides {
+  LogEstimate values, base;
+};
+
+// Geometric mean of the ratios of several workloads, with the 95 % interval by Welch and
+// Satterthwaite over all sides: how sure the mean over just these workloads is, not what another
+// workload would show. Every workload weighs the same. Of one workload it is RatioOfMeans. nullopt
+// for none; no interval where a side has no variance.
+std::optional<Ratio> GeometricMeanOfRatios(std::span<const LogSides> workloads);
+
 // Non-overlapping batch means (Schmeiser, "Batch Size Effects in the Analysis of Simulation
 // Output", Operations Research 30 (1982)). Steps follow one another and are correlated, so that s /
 // sqrt(n) of the steps is too small; means of batches of consecutive steps are nearly independent.

@@ -32,4 +32,13 @@ std::optional<double> ScaledMad(std::span<const double> values) {
   return kNormal * *Median(deviations);
 }
 
+std::vector<double> RobustDeviations(std::span<const double> values) {
+  std::vector<double> deviations(values.size());
+  const double median = Median(values).value_or(0);
+  const double scale = ScaledMad(values).value_or(0);
+  if (!(scale > 0)) return deviations;
+  for (size_t i = 0; i < values.size(); ++i) deviations[i] = (values[i] - median) / scale;
+  return deviations;
+}
+
 }  // namespace assay::measure

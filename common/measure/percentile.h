@@ -12,6 +12,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace assay::measure {
 
@@ -24,6 +25,11 @@ std::optional<double> Median(std::span<const double> values);
 // distribution and does not move for fewer than half of the values being outliers (Rousseeuw and
 // Croux, "Alternatives to the Median Absolute Deviation", JASA 88 (1993)). nullopt without values.
 std::optional<double> ScaledMad(std::span<const double> values);
+
+// How far each value is from the median, in ScaledMad; Iglewicz and Hoaglin ("How to Detect and
+// Handle Outliers" (1993)) call beyond 3.5 an outlier. Where more than half of the values are equal
+// the scale is 0, and all are 0: there is nothing to measure a deviation by.
+std::vector<double> RobustDeviations(std::span<const double> values);
 
 }  // namespace assay::measure
 

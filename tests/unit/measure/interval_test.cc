@@ -136,5 +136,47 @@ TEST(BatchMeans, OfCorrelatedStepsAreWiderThanOfIndependentOnes) {
   EXPECT_GT(batched->half_width_ratio, 3 * naive->HalfWidth() / 100);
 }
 
+TEST(GeometricMeanOfRatios, OfOneWorkloadIsItsRatio) {
+  const std::vector<double> values = {200, 202, 198}, base = {100, 99, 102};
+  const LogSides sides{*LogMean(values), *LogMean(base)};
+  const auto mean = GeometricMeanOfRatios({&sides, 1});
+  const auto ratio = RatioOfMeans(values, base);
+  ASSERT_TRUE(mean.has_value() && mean->interval.has_value());
+  EXPECT_DOUBLE_EQ(mean->value, ratio->value);
+  EXPECT_DOUBLE_EQ(mean->interval->low, ratio->interval->low);
+}
+
+TEST(GeometricMeanOfRatios, WeighsEveryWorkloadTheSame) {
+  const auto of = [](double values, double base) {
+    return LogSides{*LogMean(std::vector<double>{values, values}),
+                    *LogMean(std::vector<double>{base, base})};
+  };
+  // 2 and 8: sqrt(16).
+  const auto mean = GeometricMeanOfRatios(std::vector<LogSides>{of(20, 10), of(8000, 1000)});
+  ASSERT_TRUE(mean.has_value());
+  EXPECT_NEAR(mean->value, 4, 1e-12);
+}
+
+TEST(GeometricMeanOfRatios, OneSideOfOneProcessLeavesNoInterval) {
+  const LogSides sure{*LogMean(std::vector<double>{2, 2.1}), *LogMean(std::vector<double>{1, 1.1})};
+  const LogSides unsure{*LogMean(std::vector<double>{2}), *LogMean(std::vector<double>{1, 1.1})};
+  const auto mean = GeometricMeanOfRatios(std::vector<LogSides>{sure, unsure});
+  ASSERT_TRUE(mean.has_value());
+  EXPECT_FALSE(mean->interval.has_value());
+  EXPECT_FALSE(GeometricMeanOfRatios({}).has_value());
+}
+
+// Case 36: a zero is missing, and must be left out before.
+TEST(LogMean, OfAZeroIsNothing) {
+  EXPECT_FALSE(LogMean(std::vector<double>{100, 0}).has_value());
+  EXPECT_FALSE(LogMean({}).has_value());
+  EXPECT_FALSE(LogMedian(std::vector<double>{-1, 5, 6}).has_value());
+}
+
+TEST(LogMedian, OneOddDeviceDoesNotMoveIt) {
+  const auto median = LogMedian(std::vector<double>{100, 101, 12});
+  EXPECT_NEAR(std::exp(median->mean), 100, 1e-9);
+}
+
 }  // namespace
 }  // namespace assay::measure

@@ -1,5 +1,6 @@
 #include "common/measure/percentile.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -52,6 +53,17 @@ TEST(Median, DoesNotMoveForOneOutlier) {
 TEST(ScaledMad, EstimatesTheNormalDeviation) {
   // Quartiles of a normal distribution lie at 0.6745 deviations.
   EXPECT_NEAR(*ScaledMad(std::vector<double>{-6.745, 0, 6.745}), 10, 0.001);
+}
+
+TEST(RobustDeviations, TheOddOneOutDoesNotHideItself) {
+  // Median 100, absolute deviations 1, 0, 1, 2, 40: their median is 1.
+  const std::vector<double> values = {99, 100, 101, 102, 60};
+  EXPECT_THAT(RobustDeviations(values),
+              ::testing::ElementsAre(::testing::DoubleNear(-1 / 1.4826, 1e-12), 0,
+                                     ::testing::DoubleNear(1 / 1.4826, 1e-12),
+                                     ::testing::DoubleNear(2 / 1.4826, 1e-12),
+                                     ::testing::DoubleNear(-40 / 1.4826, 1e-12)));
+  EXPECT_THAT(RobustDeviations(std::vector<double>{7, 7, 7, 9}), ::testing::Each(0.0));
 }
 
 }  // namespace
