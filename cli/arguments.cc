@@ -24,17 +24,27 @@ struct Named {
   Command command;
 };
 constexpr Named kCommands[] = {
-    {"plan", Command::kPlan},       {"run", Command::kRun},
-    {"watch", Command::kWatch},     {"ls", Command::kLs},
-    {"show", Command::kShow},       {"results", Command::kResults},
-    {"agents", Command::kAgents},   {"drain", Command::kDrain},
-    {"undrain", Command::kUndrain}, {"cancel", Command::kCancel},
-    {"rerun", Command::kRerun},     {"export", Command::kExport},
-    {"merge", Command::kMerge},     {"reproduce", Command::kReproduce},
-    {"doctor", Command::kDoctor},   {"certs", Command::kCerts},
-    {"version", Command::kVersion}, {"completion", Command::kCompletion},
+    {"plan", Command::kPlan},
+    {"run", Command::kRun},
+    {"watch", Command::kWatch},
+    {"ls", Command::kLs},
+    {"show", Command::kShow},
+    {"results", Command::kResults},
+    {"compare", Command::kCompare},
+    {"agents", Command::kAgents},
+    {"drain", Command::kDrain},
+    {"undrain", Command::kUndrain},
+    {"cancel", Command::kCancel},
+    {"rerun", Command::kRerun},
+    {"export", Command::kExport},
+    {"merge", Command::kMerge},
+    {"reproduce", Command::kReproduce},
+    {"doctor", Command::kDoctor},
+    {"certs", Command::kCerts},
+    {"version", Command::kVersion},
+    {"completion", Command::kCompletion},
 };
-constexpr const char* kLater[] = {"compare", "report", "import"};
+constexpr const char* kLater[] = {"report", "import"};
 
 class Parser {
  public:
@@ -183,6 +193,11 @@ class Parser {
     if (args_.command == Command::kCerts && !args_.print_config) {
       if (std::string sentence = TakeCerts(args_.certs); !sentence.empty()) return refuse(sentence);
     }
+    if (args_.command == Command::kCompare && !args_.print_config) {
+      if (std::string sentence = TakeCompare(args_.compare); !sentence.empty()) {
+        return refuse(sentence);
+      }
+    }
     if (std::string sentence = TakeWords(); !sentence.empty()) return refuse(sentence);
     if (std::string sentence = TakeRunFlags(environment); !sentence.empty())
       return refuse(sentence);
@@ -196,15 +211,21 @@ class Parser {
   // What CLI11 hands over as text, since its own messages for these do not say what is allowed.
   std::string TakeWords() {
     const bool csv = tree_.MayBeCsv();
+    const bool markdown = args_.command == Command::kCompare;
     if (raw_.format == "table") {
       args_.format = Format::kTable;
     } else if (raw_.format == "json") {
       args_.format = Format::kJson;
     } else if (raw_.format == "csv" && csv) {
       args_.format = Format::kCsv;
+    } else if (raw_.format == "md" && markdown) {
+      args_.format = Format::kMarkdown;
     } else {
       return fmt::format("--format takes {}, not '{}'",
-                         csv ? "table, json or csv" : "table or json", Printable(raw_.format));
+                         markdown ? "table, md, csv or json"
+                         : csv    ? "table, json or csv"
+                                  : "table or json",
+                         Printable(raw_.format));
     }
     if (!raw_.cell.empty()) {
       uint64_t cell = 0;

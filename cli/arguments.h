@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/certs_arguments.h"
+#include "cli/compare_arguments.h"
 #include "common/labels/labels.h"
 #include "common/matrix/slice.h"
 #include "common/net/transport.h"
@@ -26,6 +27,7 @@ enum class Command {
   kLs,
   kShow,
   kResults,
+  kCompare,
   kAgents,
   kDrain,
   kUndrain,
@@ -40,7 +42,7 @@ enum class Command {
   kVersion,
 };
 
-enum class Format { kTable, kJson, kCsv };
+enum class Format { kTable, kJson, kCsv, kMarkdown };
 
 struct Setting {
   std::string value;
@@ -81,6 +83,7 @@ struct Arguments {
   Slice slice;                     // run --slice, --slice-id
   bool resume = false;             // run --resume
   CertsArguments certs;
+  CompareArguments compare;
 
   bool LocalMode() const { return coordinator.value.empty(); }
 };

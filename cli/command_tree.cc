@@ -136,6 +136,12 @@ void CommandTree::AddRunCommands() {
   AddRunWord(results);
   AddFormat(results, true);
 
+  CLI::App* compare =
+      Add("compare", "Say which card is faster, by how much and how sure", kCompareFooter);
+  AddCompareOptions(*compare, args_.compare);
+  compare->add_option("--format", raw_.format, "How to print the comparison")
+      ->type_name("table|md|csv|json");
+
   AddNodeCommands();
 
   AddRunWord(Add("cancel", "Cancel a run and wait until its processes are gone",

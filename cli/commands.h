@@ -39,6 +39,7 @@ int AgentsCommand(CommandContext& context);
 int DrainCommand(CommandContext& context);  // and undrain
 int ShowCommand(CommandContext& context);
 int ResultsCommand(CommandContext& context);
+int CompareCommand(CommandContext& context);
 int ExportCommand(CommandContext& context);
 int MergeCommand(CommandContext& context);
 int ReproduceCommand(CommandContext& context);

@@ -9,6 +9,7 @@ namespace assay::cli {
 inline constexpr int kExitOk = 0;
 // A cell ended as fail, hung, timeout or lost, or is invalid; others are ok and valid.
 inline constexpr int kExitCellFailed = 1;
+inline constexpr int kExitSlower = 1;        // compare --by run: something became slower
 inline constexpr int kExitSomethingBad = 1;  // doctor: a check is bad
 inline constexpr int kExitBadInput = 2;      // file, flag, unknown run or cell, output not writable
 inline constexpr int kExitNothingRun = 3;    // no coordinator, no agent, no valid figure

@@ -16,6 +16,7 @@ Examples:
   assay plan m.yaml            what would be measured, without a server or a GPU
   assay run m.yaml             measure it on this machine and print the table
   assay results last --format csv > table.csv
+  assay compare                which card is faster, by how much and how sure
   assay show last 7            why cell 7 came out as it did
 
 `assay COMMAND --help` says more about each command.)";

@@ -59,6 +59,8 @@ int Dispatch(CommandContext& context) {
       return ShowCommand(context);
     case Command::kResults:
       return ResultsCommand(context);
+    case Command::kCompare:
+      return CompareCommand(context);
     case Command::kAgents:
       return AgentsCommand(context);
     case Command::kDrain:

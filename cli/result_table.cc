@@ -84,11 +84,6 @@ std::string MarksText(const SummaryRow& row, bool all_simulated) {
   return text;
 }
 
-// "1.83"; two decimals would make 0.00 of a small one, and hundreds of digits of an absurd one.
-std::string RatioText(double ratio) {
-  return ratio >= 0.1 && ratio < 1e6 ? fmt::format("{:.2f}", ratio) : HumanNumber(ratio, 2);
-}
-
 std::string CountText(const std::optional<int64_t>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
@@ -115,6 +110,10 @@ std::string BaselineLine(const std::vector<SummaryRow>& rows, std::string_view b
 }
 
 }  // namespace
+
+std::string RatioText(double ratio) {
+  return ratio >= 0.1 && ratio < 1e6 ? fmt::format("{:.2f}", ratio) : HumanNumber(ratio, 2);
+}
 
 std::string ResultTable(std::span<const Record> records, size_t width, bool color,
                         std::string_view baseline) {

@@ -12,6 +12,9 @@
 
 namespace assay::cli {
 
+// "1.83"; two decimals would make 0.00 of a small one, and hundreds of digits of an absurd one.
+std::string RatioText(double ratio);
+
 // One row for each spec and target, grouped over repeats (common/results/summary.h). What failed is
 // a word, never a number. Ends in a line feed; says so where there are no rows. `baseline`: the
 // card that ratios are taken to, which a line below then says; "" for the first row.

@@ -85,13 +85,15 @@ absl::Status NothingComparable(const Cells& cells, const Options& options, const
         "nothing to compare: {} is the only {} with results here; name more runs, or another --by",
         base, ByName(options.by)));
   }
+  const char* hint =
+      options.score == Score::kLargest ? "; --score largest takes results of `batch: max`" : "";
   std::string why;
   for (const uint32_t side : grouped.sides) {
     if (side == baseline) continue;
     const std::string other = grouped.words.Text(side);
     const std::string fields = Differences(cells, options, base, other);
     why += fmt::format("\n  {} and {}: {}", base, other,
-                       fields.empty() ? "no workload that both completed"
+                       fields.empty() ? std::string("no workload that both completed") + hint
                                       : fields + "; --across FIELD compares them all the same");
   }
   return absl::FailedPreconditionError(
@@ -114,16 +116,19 @@ std::string_view StandingName(Standing standing) {
 }
 
 bool Comparison::AnySlower() const {
+  // Of many workloads that did not change some have an interval just below 1 by chance.
+  const auto slower = [](const std::optional<measure::Ratio>& ratio) {
+    return ratio && ratio->interval && ratio->interval->high < 1 / (1 + kSameRatio);
+  };
   for (const Group& group : groups) {
     const auto base = std::find_if(group.sides.begin(), group.sides.end(),
                                    [](const SideRow& side) { return side.is_baseline; });
     for (const SideRow& side : group.sides) {
       if (side.is_baseline) continue;
-      if (side.verdict == Standing::kSlower || side.pairwise_verdict == Standing::kSlower)
-        return true;
+      if (slower(side.geomean) || slower(side.pairwise) || side.lost > 0) return true;
       if (base != group.sides.end() && side.pairs < base->completed) return true;
       for (const WorkloadRow& row : side.workloads) {
-        if (row.verdict == Standing::kSlower) return true;
+        if (slower(row.ratio)) return true;
       }
     }
   }

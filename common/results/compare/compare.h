@@ -86,6 +86,7 @@ struct SideRow {
   size_t pairs = 0;
   std::optional<double> per_watt, per_dollar, memory_bought;  // over the common workloads
   std::optional<double> deviation;                            // by node: in ScaledMad
+  size_t lost = 0;  // by run: batches that the baseline completed and this side did not
   std::vector<std::string> marks;
 };
 
@@ -122,8 +123,9 @@ struct Comparison {
   std::vector<Bridge> bridges;
   std::vector<std::string> notes;
 
-  // A side is slower than the baseline, in the mean or in a workload, or lacks one that the
-  // baseline completed: what a gate on regressions asks.
+  // A side is slower than the baseline by more than kSameRatio, with its whole interval, in the
+  // mean or in a workload, or lacks a workload or a batch that the baseline completed: what a gate
+  // on regressions asks.
   bool AnySlower() const;
 };
 

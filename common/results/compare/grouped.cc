@@ -206,6 +206,16 @@ class Grouper {
     grouped_.groups.push_back({head, {}});
   }
 
+  // " fp32 eager": in which of a workload's groups.
+  std::string HeadOf(size_t group) const {
+    std::string text;
+    for (const std::string* part :
+         {&grouped_.groups[group].head.precision, &grouped_.groups[group].head.lane}) {
+      if (!part->empty()) text += " " + *part;
+    }
+    return text;
+  }
+
   void AddCluster(size_t group, const Cell& cell) {
     std::vector<Workload>& workloads = grouped_.groups[group].workloads;
     Workload workload;
@@ -300,7 +310,7 @@ class Grouper {
     if (why.empty()) why = OtherVariant(cluster, cell);
     if (!why.empty()) {
       to.failed.emplace(choice, grouped_.words.Number(why));
-      LeaveOut(grouped_.words.Text(side), workload.label, why);
+      LeaveOut(grouped_.words.Text(side), workload.label + HeadOf(cluster.group), why);
       return;
     }
     uint32_t stack = 0;

@@ -229,6 +229,7 @@ class GroupScorer {
         own = AnswerOf(workload, side, base ? of_two : Grid(workload, {side}, false));
       }
       AddRow(workload, side, own, base, common);
+      if (options_.by == By::kRun && side != baseline_) CountLost(workload, side);
     }
     for (const auto& [side, side_cells] : workload.sides) {
       if (!stacks_.contains(side)) continue;
@@ -240,6 +241,19 @@ class GroupScorer {
                                   ? "no figure for this score"
                                   : grouped_.words.Text(side_cells.failed.begin()->second);
       ++rows_[side].missing[why];
+    }
+  }
+
+  // A fall of memory hides behind the batches that still fit.
+  void CountLost(const Workload& workload, uint32_t side) {
+    const auto* base = Measured(workload, baseline_);
+    const auto* own = Measured(workload, side);
+    if (base == nullptr) return;
+    for (const auto& [choice, gpus] : *base) {
+      if (own != nullptr && own->contains(choice)) continue;
+      ++rows_[side].lost;
+      rows_[side].marks.push_back(
+          fmt::format("{} lacks batch {}", workload.label, BatchText(choice)));
     }
   }
 
@@ -400,7 +414,7 @@ class GroupScorer {
     if (row.geomean && price != options_.prices.end() && base_price != options_.prices.end()) {
       row.per_dollar = row.geomean->value * base_price->second / price->second;
     }
-    std::set<std::string> marks;
+    std::set<std::string> marks(row.marks.begin(), row.marks.end());
     for (const WorkloadRow& workload : row.workloads) {
       marks.insert(workload.marks.begin(), workload.marks.end());
     }

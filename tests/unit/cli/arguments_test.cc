@@ -70,6 +70,31 @@ TEST(Arguments, ResumeIsNotANewRun) {
               HasSubstr("keeps the labels"));
 }
 
+TEST(Arguments, CompareTakesRunsAndWhatIsHeldAgainstWhat) {
+  const Parsed parsed =
+      Parse({"compare", "01A", "01B", "--by", "run", "--score", "best", "--where",
+             "model=resnet50,precision=fp32", "--across", "lane", "--format", "md"});
+  ASSERT_TRUE(parsed.arguments.has_value()) << parsed.err;
+  const CompareArguments& compare = parsed.arguments->compare;
+  EXPECT_EQ(parsed.arguments->command, Command::kCompare);
+  EXPECT_THAT(compare.runs, ElementsAre("01A", "01B"));
+  EXPECT_EQ(compare.options.by, compare::By::kRun);
+  EXPECT_EQ(compare.options.score, compare::Score::kBest);
+  EXPECT_THAT(compare.options.where,
+              ElementsAre(std::pair("model", "resnet50"), std::pair("precision", "fp32")));
+  EXPECT_THAT(compare.options.across, ElementsAre("lane"));
+  EXPECT_EQ(parsed.arguments->format, Format::kMarkdown);
+  EXPECT_TRUE(Parse({"compare"}).arguments->compare.runs.empty());
+  EXPECT_THAT(RefusedWith({"compare", "--by", "gpu"}), HasSubstr("--by takes card, stack"));
+  EXPECT_THAT(RefusedWith({"compare", "--score", "mean"}), HasSubstr("--score takes equal"));
+  EXPECT_THAT(RefusedWith({"compare", "--stack", "old"}), HasSubstr("--stack takes common"));
+  EXPECT_THAT(RefusedWith({"compare", "--where", "model"}), HasSubstr("FIELD=VALUE"));
+  EXPECT_THAT(RefusedWith({"compare", "--format", "xml"}), HasSubstr("table, md, csv or json"));
+  EXPECT_THAT(RefusedWith({"results", "last", "--format", "md"}), HasSubstr("table, json or csv"));
+  EXPECT_THAT(RefusedWith({"compare", "--by", "node", "--baseline", "n1"}),
+              HasSubstr("fleet's median"));
+}
+
 TEST(Arguments, DrainTakesANodeAndWhetherToWait) {
   const Parsed parsed = Parse({"drain", "node7", "--wait"});
   ASSERT_TRUE(parsed.arguments.has_value()) << parsed.err;
@@ -140,7 +165,7 @@ TEST(Arguments, UnknownFlagGivesTheNearest) {
 }
 
 TEST(Arguments, CommandsOfLaterVersionsAreNamedAsSuch) {
-  EXPECT_THAT(RefusedWith({"compare"}), HasSubstr("not offered yet"));
+  EXPECT_THAT(RefusedWith({"report"}), HasSubstr("not offered yet"));
 }
 
 TEST(Arguments, NoCommandIsBadInputWithTheHelpOnStandardError) {

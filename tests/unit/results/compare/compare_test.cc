@@ -105,7 +105,7 @@ TEST(Compare, WhatIsSeenOtherwiseIsLeftOutWithTheField) {
                                     .Compare();
   EXPECT_NEAR(SideOf(comparison, "RTX 3090").geomean->value, 2, 1e-9);
   EXPECT_THAT(ReasonsOf(comparison, "RTX 3090"),
-              ElementsAre("resnet50 train: method_version 1, where 2 is compared"));
+              ElementsAre("resnet50 train fp32 eager: method_version 1, where 2 is compared"));
 }
 
 // A card without ECC has no value of it, and is no other fingerprint for that.
@@ -159,7 +159,8 @@ TEST(Compare, TheMeanIsOverWhatEveryRankedCardCompleted) {
   const SideRow old_row = SideOf(comparison, "RTX 2080 Ti");
   EXPECT_EQ(old_row.completed, 2u);
   EXPECT_EQ(old_row.missing.at("mem_limit"), 1u);
-  EXPECT_THAT(ReasonsOf(comparison, "RTX 2080 Ti"), ElementsAre("swin_l train: mem_limit"));
+  EXPECT_THAT(ReasonsOf(comparison, "RTX 2080 Ti"),
+              ElementsAre("swin_l train fp32 eager: mem_limit"));
 }
 
 TEST(Compare, UnderHalfInCommonIsNoRankingButPairsAreShown) {
@@ -195,7 +196,7 @@ TEST(Compare, SimulatedAndHostBoundFiguresAreLeftOutWithTheirReason) {
   EXPECT_NEAR(SideOf(comparison, "RTX 3090").geomean->value, 2, 1e-9);
   EXPECT_THAT(SideOf(comparison, "RTX 3090").marks, Contains("host_bound"));
   EXPECT_THAT(ReasonsOf(comparison, "V100"),
-              ElementsAre("resnet50 train: simulated, among measured ones"));
+              ElementsAre("resnet50 train fp32 eager: simulated, among measured ones"));
 }
 
 TEST(Compare, SimulatedFiguresAloneAreComparedAndMarked) {

@@ -185,6 +185,20 @@ TEST(ByRun, AFallOrAMissingWorkloadIsSlower) {
   Fleet slower;
   slower.Add(kNew, {100, 100.1, 99.9}).Add(kNew, {90, 90.1, 89.9}, {}, "r2");
   EXPECT_TRUE(slower.Compare(options).AnySlower());
+  // Less memory than before: what still fits is as fast as it was.
+  Made large = kNew;
+  large.batch = 128;
+  Fleet memory;
+  memory.Add(kNew, {100, 100.1, 99.9})
+      .Add(large, {110, 110})
+      .Add(kNew, {100, 100.2, 99.8}, {}, "r2");
+  EXPECT_TRUE(memory.Compare(options).AnySlower());
+  EXPECT_THAT(SideOf(memory.Compare(options), "r2").marks,
+              ElementsAre("resnet50 train lacks batch 128"));
+  // Slower by less than the fleet itself may drift.
+  Fleet hardly;
+  hardly.Add(kNew, {100, 100.1, 99.9}).Add(kNew, {99, 99.1, 98.9}, {}, "r2");
+  EXPECT_FALSE(hardly.Compare(options).AnySlower());
   Fleet missing;
   missing.Add(kNew, {100, 100.1, 99.9}).Add(vgg, {10, 10}).Add(kNew, {100, 100.2, 99.8}, {}, "r2");
   EXPECT_TRUE(missing.Compare(options).AnySlower());
