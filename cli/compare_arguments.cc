@@ -48,6 +48,11 @@ void AddCompareOptions(CLI::App& app, CompareArguments& to) {
       ->allow_extra_args(false);
   app.add_flag("--host-bound", to.options.host_bound,
                "Take cells too in which the GPU waited for the host");
+  app.add_option("--published", to.published,
+                 "CSV of figures that others published; alone, or beside runs with\n"
+                 "--across published; may be repeated")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   app.add_option("--prices", to.prices,
                  "CSV with card,price_usd,kind,date (purchase or hourly): adds what a dollar buys")
       ->type_name("FILE");

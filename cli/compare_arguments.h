@@ -18,8 +18,9 @@ namespace assay::cli {
 struct CompareArguments {
   compare::Options options;  // without prices
   std::vector<std::string> runs;
-  std::string prices;          // --prices FILE; "" for none
-  bool launch_prices = false;  // those of the catalogue
+  std::vector<std::string> published;  // --published FILE
+  std::string prices;                  // --prices FILE; "" for none
+  bool launch_prices = false;          // those of the catalogue
 
   // As typed.
   std::string by = "card", score = "equal", stack = "common";

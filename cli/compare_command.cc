@@ -12,7 +12,9 @@
 #include "cli/printable.h"
 #include "common/catalog/card_catalog.h"
 #include "common/results/compare/compare_json.h"
+#include "common/results/compare/published.h"
 #include "common/status/status.h"
+#include "common/yaml/yaml_tree.h"
 
 namespace assay::cli {
 namespace {
@@ -51,6 +53,39 @@ absl::StatusOr<Loaded> Load(Control& control, const std::vector<std::string>& wo
     });
     if (!baseline.ok()) return baseline.status();
     if (loaded.baseline.empty()) loaded.baseline = *baseline;
+  }
+  return loaded;
+}
+
+absl::Status AddFile(const std::string& path, Loaded& loaded) {
+  constexpr size_t kMostBytes = size_t{64} << 20;
+  const absl::StatusOr<std::string> text = ReadTextFile(path, kMostBytes);
+  if (!text.ok()) return text.status();
+  return compare::AddPublished(
+      *text, path,
+      [&](const std::string& card) {
+        std::string name = BuiltinCards().Identify(card, 0, 0).name;
+        loaded.cards.insert(name);
+        return name;
+      },
+      loaded.cells);
+}
+
+// Runs and published figures; no coordinator is asked where only the latter were named.
+absl::StatusOr<Loaded> LoadAll(CommandContext& context) {
+  const CompareArguments& args = context.args.compare;
+  Loaded loaded;
+  if (args.published.empty() || !args.runs.empty()) {
+    Session session = MakeSession(context);
+    if (absl::Status status = session.Open(); !status.ok()) return status;
+    const std::vector<std::string> words =
+        args.runs.empty() ? std::vector<std::string>{"last"} : args.runs;
+    auto of_runs = session.Call([&](Control& control) { return Load(control, words); });
+    if (!of_runs.ok()) return of_runs.status();
+    loaded = *std::move(of_runs);
+  }
+  for (const std::string& path : args.published) {
+    if (absl::Status status = AddFile(path, loaded); !status.ok()) return status;
   }
   return loaded;
 }
@@ -113,11 +148,7 @@ void Print(CommandContext& context, const compare::Comparison& comparison) {
 
 int CompareCommand(CommandContext& context) {
   const CompareArguments& args = context.args.compare;
-  Session session = MakeSession(context);
-  if (absl::Status status = session.Open(); !status.ok()) return FailCommand(context, status);
-  const std::vector<std::string> words =
-      args.runs.empty() ? std::vector<std::string>{"last"} : args.runs;
-  const auto loaded = session.Call([&](Control& control) { return Load(control, words); });
+  absl::StatusOr<Loaded> loaded = LoadAll(context);
   if (!loaded.ok()) return FailCommand(context, loaded.status());
   compare::Options options = args.options;
   std::vector<std::string> notes;

@@ -170,6 +170,21 @@ Sheet LeftOutSheet(const Comparison& comparison) {
   return sheet;
 }
 
+// Columns may have no room; this must be seen all the same.
+std::string Caveat(const Comparison& comparison) {
+  std::string text;
+  for (const char* mark : {"simulated", "published"}) {
+    bool any = false;
+    for (const Group& group : comparison.groups) {
+      for (const SideRow& side : group.sides) {
+        any = any || std::find(side.marks.begin(), side.marks.end(), mark) != side.marks.end();
+      }
+    }
+    if (any) text += fmt::format("\n{} figures, not measured ones\n", mark);
+  }
+  return text;
+}
+
 std::string Bridges(const Comparison& comparison) {
   std::string text;
   for (const compare::Bridge& bridge : comparison.bridges) {
@@ -226,7 +241,7 @@ std::string ComparisonTable(const Comparison& comparison, size_t width, bool col
   if (!comparison.bridges.empty()) text += "\n" + Bridges(comparison);
   if (!comparison.left_out.empty()) add(LeftOutSheet(comparison));
   for (const std::string& note : comparison.notes) text += "\n" + Printable(note) + "\n";
-  return text;
+  return text + Caveat(comparison);
 }
 
 std::string ComparisonMarkdown(const Comparison& comparison) {
@@ -240,7 +255,7 @@ std::string ComparisonMarkdown(const Comparison& comparison) {
   if (!comparison.bridges.empty()) text += "\n" + Bridges(comparison);
   if (!comparison.left_out.empty()) text += "\n" + Markdown(LeftOutSheet(comparison));
   for (const std::string& note : comparison.notes) text += "\n" + Printable(note) + "\n";
-  return text;
+  return text + Caveat(comparison);
 }
 
 }  // namespace assay::cli

@@ -11,7 +11,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
-from assay_local import FIXTURES, local, main  # noqa: E402
+from assay_local import FIXTURES, ROOT, local, main  # noqa: E402
 
 TWO_CARDS = FIXTURES / "nvml" / "rtx3090_gtx1080ti.json"
 # Of batch 64 and fp32 the 11 GiB of a GTX 1080 Ti are too few.
@@ -58,6 +58,21 @@ class Compare(unittest.TestCase):
             self.assertIn("1/1", t.assay("compare", check=0).stdout)
             text = t.assay("compare", "--format", "csv", check=0).stdout
             self.assertEqual(len(list(csv.DictReader(io.StringIO(text)))), 8)
+
+    def test_published_figures_need_no_coordinator(self):
+        with local() as t:
+            folder = ROOT / "catalog" / "published"
+            made = json.loads(t.assay("compare", "--published", folder / "articles.csv", "--baseline",
+                                      "NVIDIA GeForce GTX 1080 Ti", "--where", "model=swin_l",
+                                      "--format", "json", check=0).stdout)
+            ratios = {row["card"]: row["geomean"] for row in made["cards"]}
+            self.assertAlmostEqual(ratios["RTX 4070 Ti"], (38.5 / 18.7 * 65.8 / 32.4) ** 0.5, places=12)
+            self.assertFalse(t.processes("assay-coordinator"))
+            bad = t.dir / "bad.csv"
+            bad.write_text("card,model,metric,value,unit\na,m,throughput,ten,img/s\n")
+            self.assertIn("line 2", t.assay("compare", "--published", bad, check=2).stderr)
+            self.assertIn("nowhere.csv",
+                          t.assay("compare", "--published", "nowhere.csv", check=2).stderr)
 
     def test_refusals_and_the_gate(self):
         with local(devices=TWO_CARDS) as t:

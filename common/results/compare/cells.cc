@@ -10,8 +10,8 @@
 namespace assay::compare {
 namespace {
 
-uint8_t MarksOf(const Verdict& verdict) {
-  uint8_t marks = 0;
+uint16_t MarksOf(const Verdict& verdict) {
+  uint16_t marks = 0;
   for (const std::string& mark : verdict.marks) {
     marks |= mark == "host_bound"      ? kHostBound
              : mark == "suspect"       ? kSuspect
@@ -20,7 +20,7 @@ uint8_t MarksOf(const Verdict& verdict) {
              : mark == "throttled"     ? kThrottled
              : mark == "power_limited" ? kPowerLimited
              : mark == "unconverged"   ? kUnconverged
-                                       : kOtherMark;
+                                       : 0;
   }
   return marks;
 }
@@ -81,6 +81,40 @@ void Cells::Add(const Record& record, std::string_view run) {
     cell.watts = std::max(0.0, record.Number(Field::kPowerMeanWatts).value_or(0));
   }
   if (cell.throughput == 0) cell.reason = words_.Number(ReasonOf(record, verdict, cell.outcome));
+  cells_.push_back(cell);
+}
+
+void Cells::Add(const PublishedFigure& figure) {
+  Cell cell;
+  const auto set = [&](size_t place, std::string_view text) {
+    cell.fingerprint[place] = words_.Number(text);
+  };
+  set(PlaceOf("model"), figure.model);
+  set(PlaceOf("mode"), figure.mode);
+  set(PlaceOf("precision"), figure.precision);
+  set(PlaceOf("lane"), figure.lane);
+  set(PlaceOf("gpus"), fmt::format("{}", figure.gpus));
+  set(PlaceOf("nodes"), fmt::format("{}", figure.nodes));
+  set(PlaceOf("unit"), figure.unit);
+  set(PlaceOf("published"), "true");
+  set(PlaceOf("stack"), figure.stack);
+  cell.card = words_.Number(figure.card);
+  cell.run = words_.Number("published");
+  cell.batch = figure.batch;
+  cell.world_size = static_cast<int32_t>(figure.gpus * figure.nodes);
+  cell.outcome = figure.outcome;
+  cell.marks = kPublished;
+  if (figure.metric != "throughput") {
+    cell.marks |= kOtherMetric;
+    cell.reason = words_.Number(fmt::format("metric {} is not compared", figure.metric));
+  } else if (figure.outcome != Outcome::kOk) {
+    cell.reason = words_.Number(OutcomeName(figure.outcome));
+  } else if (figure.value == 0) {
+    cell.reason = words_.Number("no figure");
+  } else {
+    cell.throughput = figure.value;
+    cell.watts = figure.watts;
+  }
   cells_.push_back(cell);
 }
 

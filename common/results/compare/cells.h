@@ -39,7 +39,7 @@ class Words {
   std::unordered_map<std::string_view, uint32_t> numbers_;
 };
 
-enum CellMark : uint8_t {
+enum CellMark : uint16_t {
   kHostBound = 1,
   kSuspect = 2,
   kMixed = 4,
@@ -47,7 +47,8 @@ enum CellMark : uint8_t {
   kThrottled = 16,
   kPowerLimited = 32,
   kUnconverged = 64,
-  kOtherMark = 128,  // unsettled, clock_limited, drift or shared
+  kPublished = 128,
+  kOtherMetric = 256,  // no throughput, and so no workload
 };
 
 inline constexpr int64_t kBatchMax = -1;
@@ -64,9 +65,17 @@ struct Cell {
   int32_t repeat = 0;
   int32_t world_size = 1;
   std::optional<Outcome> outcome;
-  uint8_t marks = 0;  // CellMark
+  uint16_t marks = 0;  // CellMark
 
   bool Has(CellMark mark) const { return (marks & mark) != 0; }
+};
+
+// A figure that others published; "", 0 where not known.
+struct PublishedFigure {
+  std::string card, stack, model, mode, precision, lane, unit, metric;
+  int64_t gpus = 1, nodes = 1, batch = 0;
+  Outcome outcome = Outcome::kOk;
+  double value = 0, watts = 0, price_usd = 0;
 };
 
 class Cells {
@@ -74,6 +83,8 @@ class Cells {
   // `run`: the id it was read from. Rules are applied here; verdict and marks of the record do not
   // matter. Ceilings of cards (mode `peak`) are no workload and are passed over.
   void Add(const Record& record, std::string_view run);
+  // As one process on a GPU that nothing is known of.
+  void Add(const PublishedFigure& figure);
 
   const std::vector<Cell>& cells() const { return cells_; }
   const std::string& Text(uint32_t word) const { return words_.Text(word); }

@@ -55,7 +55,9 @@ std::string Differences(const Cells& cells, const Options& options, const std::s
   std::string text;
   for (size_t place = 0; place < kFingerprintSize; ++place) {
     const std::string_view name = kFingerprint[place].name;
-    if (name == ByName(options.by)) continue;
+    const bool across =
+        std::find(options.across.begin(), options.across.end(), name) != options.across.end();
+    if (across || name == ByName(options.by)) continue;
     std::set<std::string> of_a, of_b;
     for (const Cell& cell : cells.cells()) {
       const std::string& value = cells.Text(cell, place);
@@ -86,7 +88,9 @@ absl::Status NothingComparable(const Cells& cells, const Options& options, const
         base, ByName(options.by)));
   }
   const char* hint =
-      options.score == Score::kLargest ? "; --score largest takes results of `batch: max`" : "";
+      options.score == Score::kLargest ? "; --score largest takes results of `batch: max`"
+      : options.score == Score::kTuned ? ""
+                                       : " at one batch; --score tuned takes each one's own";
   std::string why;
   for (const uint32_t side : grouped.sides) {
     if (side == baseline) continue;

@@ -14,6 +14,7 @@ std::optional<size_t> FingerprintPlace(std::string_view name) {
 std::string FingerprintText(const Record& record, size_t place) {
   const Field field = kFingerprint[place].field;
   if (field == Field::kTransport && record.Integer(Field::kNodes).value_or(1) < 2) return "";
+  if (field == Field::kSimulated) return "false";
   if (field == Field::kGpuUuids) {
     const std::string uuids = record.Text(field);
     if (uuids.empty() || uuids.starts_with("CPU-")) return "";

@@ -59,6 +59,8 @@ inline constexpr std::array kFingerprint = {
     FingerprintField{"transport", Field::kTransport, Part::kSeen},
     FingerprintField{"ecc_enabled", Field::kEccEnabled, Part::kSeen},
     FingerprintField{"mig", Field::kGpuUuids, Part::kSeen},
+    // Of a record always "false"; where a record is simulated is no part of this.
+    FingerprintField{"published", Field::kSimulated, Part::kSeen},
     FingerprintField{"stack", Field::kStack, Part::kStack},
     FingerprintField{"libtorch_version", Field::kLibtorchVersion, Part::kStack},
     FingerprintField{"cuda_version", Field::kCudaVersion, Part::kStack},

@@ -36,6 +36,7 @@ class Grouper {
   absl::StatusOr<Grouped> Run() {
     if (absl::Status status = TakeFields(); !status.ok()) return status;
     Select();
+    LetUnknownDiffer();
     Place();
     for (Cluster& cluster : clusters_) ChooseVariant(cluster);
     for (const Cluster& cluster : clusters_) {
@@ -120,6 +121,24 @@ class Grouper {
     }
   }
 
+  // What a published figure does not say cannot be asked of a measured one beside it.
+  void LetUnknownDiffer() {
+    if (std::find(options_.across.begin(), options_.across.end(), "published") ==
+        options_.across.end()) {
+      return;
+    }
+    for (size_t place = 0; place < kFingerprintSize; ++place) {
+      const std::string_view name = kFingerprint[place].name;
+      if (!IsAsked(place) || name == "model" || name == "mode") continue;
+      const bool unknown = std::any_of(selected_.begin(), selected_.end(), [&](const Cell* cell) {
+        return cell->Has(kPublished) && cell->fingerprint[place] == 0;
+      });
+      if (!unknown) continue;
+      in_key_[place] = false;
+      across_.push_back(place);
+    }
+  }
+
   std::string VersionsOf(const Cell& cell) const {
     return fmt::format(
         "LibTorch {}, CUDA {}, cuDNN {}", cells_.Text(cell, PlaceOf("libtorch_version")),
@@ -171,6 +190,10 @@ class Grouper {
       const std::string side_text = SideOf(*cell);
       if (side_text.empty()) {
         LeaveOut("", LabelOf(*cell), fmt::format("{} not known", ByName(options_.by)));
+        continue;
+      }
+      if (cell->Has(kOtherMetric)) {
+        LeaveOut(side_text, LabelOf(*cell), cells_.Text(cell->reason));
         continue;
       }
       const uint32_t side = grouped_.words.Number(side_text);

@@ -21,7 +21,7 @@ struct Process {
   int32_t repeat = 0;
   double throughput = 0, watts = 0;
   uint32_t driver = 0;
-  uint8_t marks = 0;
+  uint16_t marks = 0;
 };
 using Gpus = std::map<uint32_t, std::vector<Process>>;  // each by repeat
 

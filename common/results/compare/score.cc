@@ -317,7 +317,7 @@ class GroupScorer {
   void AddMarks(const Workload& workload, uint32_t side, const Answer& own, const Answer& base,
                 WorkloadRow& row) const {
     std::set<uint32_t> drivers, base_drivers;
-    uint8_t marks = 0;
+    uint16_t marks = 0;
     const auto look = [&](const Gpus& gpus, std::set<uint32_t>& of) {
       for (const auto& [gpu, processes] : gpus) {
         for (const Process& process : processes) {
@@ -328,8 +328,9 @@ class GroupScorer {
     };
     look(own.gpus, drivers);
     look(base.gpus, base_drivers);
-    constexpr std::array<std::pair<CellMark, const char*>, 5> kNames = {
-        {{kHostBound, "host_bound"},
+    constexpr std::array<std::pair<CellMark, const char*>, 6> kNames = {
+        {{kPublished, "published"},
+         {kHostBound, "host_bound"},
          {kThrottled, "throttled"},
          {kPowerLimited, "power_limited"},
          {kUnconverged, "unconverged"},
@@ -351,8 +352,11 @@ class GroupScorer {
     for (const auto& [place, value] : own_across) {
       const auto other = base_across.find(place);
       if (other == base_across.end() || other->second == value) continue;
+      const auto text = [&](uint32_t word) {
+        return word == 0 ? std::string("not known") : cells_.Text(word);
+      };
       row.marks.push_back(fmt::format("across {}: {} against {}", kFingerprint[place].name,
-                                      cells_.Text(value), cells_.Text(other->second)));
+                                      text(value), text(other->second)));
     }
   }
 
@@ -363,6 +367,7 @@ class GroupScorer {
   }
 
   static std::string BatchText(const Choice& choice) {
+    if (choice.batch == 0) return "";  // published without one
     return choice.batch == kBatchMax ? "max" : fmt::format("{}", choice.batch);
   }
 

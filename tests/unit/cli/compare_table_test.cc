@@ -46,6 +46,14 @@ TEST(ComparisonTable, SaysRatioIntervalVerdictAndCoverage) {
   EXPECT_THAT(table, Not(HasSubstr("per dollar")));  // no price, no column
 }
 
+TEST(ComparisonTable, SimulatedFiguresAreToldWhereTheColumnOfMarksHasNoRoom) {
+  compare::Comparison comparison = TwoCards();
+  comparison.groups[0].sides[0].marks = {"simulated", "unconverged"};
+  const std::string table = ComparisonTable(comparison, 60, false);
+  EXPECT_THAT(table, HasSubstr("no room for: marks"));
+  EXPECT_THAT(table, HasSubstr("simulated figures, not measured ones"));
+}
+
 TEST(ComparisonTable, WithoutARankingItSaysSo) {
   compare::Comparison comparison = TwoCards();
   comparison.groups[0].ranked = false;
