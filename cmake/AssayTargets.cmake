@@ -4,7 +4,7 @@
 # each GoogleTest case with CTest; in sanitized builds the whole program as one, since starting
 # hundreds of them would take longer than what they do (what is skipped shows by name in the release
 # build). WHOLE: so here too, where a start is dear. LOCK: never beside another test with the same
-# lock. PROCESSORS: how many of CTest's slots it takes, of which ./test has six a core; 4 where nothing
+# lock. PROCESSORS: how many of CTest's slots it takes, of which ./test has eight a core; 4 where nothing
 # is said, 1 is for what mostly waits.
 
 add_library(assay_options INTERFACE)

@@ -336,8 +336,10 @@ def main():
     faults, failed, done = {name: 0 for name in FAULTS}, [], 0
     which = programs(args.bin_dir)
     with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
-        for played in pool.map(play_block, [args.bin_dir] * len(blocks), blocks,
-                               [args.verbose] * len(blocks)):
+        # As they end, so that one slow world does not hide how far the others are.
+        for block in concurrent.futures.as_completed(
+                [pool.submit(play_block, args.bin_dir, seeds, args.verbose) for seeds in blocks]):
+            played = block.result()
             for seed, struck, wrong in played:
                 for name, count in struck.items():
                     faults[name] += count
@@ -356,7 +358,7 @@ def main():
                    f"--jobs {args.jobs} --block {args.block}"]
         pathlib.Path(args.json).write_text(json.dumps(
             {"first_seed": args.first, "schedules": args.count, "faults": faults,
-             "failed_seeds": failed, "seconds": round(seconds, 1), "cores": os.cpu_count(),
+             "failed_seeds": sorted(failed), "seconds": round(seconds, 1), "cores": os.cpu_count(),
              "command": " ".join(command), **which}, indent=1) + "\n")
     return 1 if failed else 0
 
