@@ -65,7 +65,7 @@ def make_stubs(lib, folder):
 
 def pip_install(site, *arguments):
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-cache-dir",
-                    "--disable-pip-version-check", "--root-user-action=ignore",
+                    "--disable-pip-version-check", "--root-user-action=ignore", "--no-compile",
                     "--target", str(site), *arguments], check=True, stdout=sys.stderr)
 
 
