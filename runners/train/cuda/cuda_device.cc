@@ -177,9 +177,7 @@ class CudaDevice final : public Device {
     return {stats.allocated_bytes[kAll].peak, stats.reserved_bytes[kAll].peak};
   }
 
-  void ForgetPeaks() override {
-    c10::cuda::CUDACachingAllocator::resetPeakStats(device_.index());
-  }
+  void ForgetPeaks() override { c10::cuda::CUDACachingAllocator::resetPeakStats(device_.index()); }
 
   StackVersions Versions() const override { return LoadedVersions(); }
 

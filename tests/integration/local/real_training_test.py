@@ -96,7 +96,7 @@ class RealTraining(unittest.TestCase):
                 "matrices:\n"
                 "  a: {axes: {model: resnet50, image: 32, lane: [eager, graph], batch: [2]}}\n"
                 "  b: {axes: {model: resnet50, image: 32, precision: tf32, batch: [2]}}\n"
-                "  c: {axes: {model: fasterrcnn_resnet50_fpn, batch: [2]}}\n"
+                "  c: {axes: {model: own/absent, batch: [2]}}\n"
                 "repeat: 1\n" + STOP), timeout=300)
             self.assertEqual(
                 [(r["outcome"], r["reason"]) for r in t.results()],
