@@ -149,8 +149,9 @@ void CommandTree::AddRunCommands() {
                  "Example:\n  assay cancel last"));
 
   CLI::App* rerun = Add("rerun", "Try the failed cells of a run again",
-                        "Cells that ended as fail, hung, timeout, lost or cancelled get a new "
-                        "attempt; what is ok stays.\n\nExample:\n  assay rerun last --failed");
+                        "Cells that ended as fail, hung, timeout, lost or cancelled, and those "
+                        "whose figure is invalid, get a new attempt; what is ok "
+                        "stays.\n\nExample:\n  assay rerun last --failed");
   AddRunWord(rerun);
   rerun->add_flag("--failed", args_.failed, "Only what failed (the only choice so far)")
       ->required();

@@ -75,6 +75,12 @@ absl::StatusOr<Event> RerunEvent(const std::string& run, bool failed_only,
   rerun.request_id = request_id;
   ASSAY_ASSIGN_OR_RETURN(RunSnapshot snapshot, reader.LoadRun(run));
   rerun.loaded = std::move(snapshot);
+  if (failed_only) {
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<Spec> specs, reader.ListSpecs(run));
+    ASSAY_ASSIGN_OR_RETURN(Comparands comparands,
+                           ComparandsOf(reader, rerun.loaded->run, specs, nullptr));
+    rerun.invalid = std::move(comparands.invalid);
+  }
   return Event(std::move(rerun));
 }
 

@@ -138,7 +138,11 @@ absl::StatusOr<Comparands> ComparandsOf(ResultReader& reader, const RunRow& run,
     Record record = CellRecord(run, specs[cell.cell.spec_index], cell.cell, &*cell.attempt);
     comparands.peaks.Join(record);
     const Verdict verdict = Judge(record);
-    if (!verdict.has_measurement || !verdict.faults.empty()) return;
+    if (!verdict.has_measurement) return;
+    if (!verdict.faults.empty()) {
+      comparands.invalid.insert(cell.cell.cell);
+      return;
+    }
     valid[groups.Add(record)].push_back(cell.cell.cell);
   };
   for (uint64_t after = 0;;) {

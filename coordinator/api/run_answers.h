@@ -29,6 +29,7 @@ struct Comparands {
   Peaks peaks;                // of all runs in the store
   // Cells that are the only valid process of their row (common/results/summary.h).
   std::set<uint64_t> indicative;
+  std::set<uint64_t> invalid;  // cells that ended as ok and whose figure is not believed
 };
 // `one`: of this cell alone, for which only its repeats are read; then there are no readings, which
 // are in every record of the run. Null: of all cells.

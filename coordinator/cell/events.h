@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -49,14 +50,16 @@ struct CancelRun {
   std::string run;  // full id
 };
 
-// Opens an ended run again. failed_only: cells that are fail, hung, timeout, lost or cancelled;
-// else all. `loaded` is the run as the store has it; needed since ended runs are not in memory.
+// Opens an ended run again. failed_only: cells that are fail, hung, timeout, lost or cancelled, and
+// those of `invalid`, whose figure the rules do not believe; else all. `loaded` is the run as the
+// store has it; needed since ended runs are not in memory.
 struct Rerun {
   ReplyToken token = 0;
   std::string run;  // full id
   bool failed_only = true;
   std::string request_id;
   std::optional<RunSnapshot> loaded;
+  std::set<uint64_t> invalid;  // by number
 };
 
 // Rows of a merged file. Refused while one of its runs is unfinished here.

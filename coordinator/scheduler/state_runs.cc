@@ -214,7 +214,10 @@ void CoordinatorState::Impl::On(const event::Rerun& e) {
       continue;
     }
     const Outcome outcome = *cell.row.outcome;
-    if (e.failed_only && !IsFailure(outcome) && outcome != Outcome::kCancelled) continue;
+    if (e.failed_only && !IsFailure(outcome) && outcome != Outcome::kCancelled &&
+        !e.invalid.contains(cell.row.cell)) {
+      continue;
+    }
     if (!cell.row.counted_attempt.empty()) {
       batch_.uncounted_attempts.push_back(cell.row.counted_attempt);
     }
@@ -223,8 +226,8 @@ void CoordinatorState::Impl::On(const event::Rerun& e) {
     ++reopened;
   }
   if (reopened == 0 && !run->cells.empty()) {
-    return Answer(e.token, absl::FailedPreconditionError(
-                               fmt::format("run {} has no failed cell to run again", e.run)));
+    return Answer(e.token, absl::FailedPreconditionError(fmt::format(
+                               "run {} has no failed or invalid cell to run again", e.run)));
   }
   run->row.state = RunState::kWaiting;
   run->row.message.clear();

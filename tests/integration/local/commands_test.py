@@ -34,9 +34,19 @@ class Commands(unittest.TestCase):
             self.assertEqual([r["outcome"] for r in rows], ["ok"] * 4)
             self.assertEqual(len(json.loads(t.assay("ls", "--format", "json", check=0).stdout)
                                  ["runs"]), 1)
+            # A figure that is not believed is no result either.
+            rules.write_text("batch=64,repeat=1:wrong_device_steps")
+            t.assay("run", t.matrix(SMALL), check=1)
+            self.assertEqual([r["verdict"] for r in t.results()].count("invalid"), 1)
+            before = {r["cell"]: r["attempt"] for r in t.results() if r["verdict"] == "valid"}
+            rules.write_text("")
+            t.assay("rerun", "last", "--failed", check=0)
+            rows = t.results()
+            self.assertEqual({r["verdict"] for r in rows}, {"valid"})
+            self.assertEqual({r["cell"]: r["attempt"] for r in rows if r["cell"] in before}, before)
             # Nothing is left that failed.
             again = t.assay("rerun", "last", "--failed", check=2)
-            self.assertIn("has no failed cell to run again", again.stderr)
+            self.assertIn("has no failed or invalid cell to run again", again.stderr)
             self.assertEqual([r["attempt"] for r in t.results()], [r["attempt"] for r in rows])
 
     def test_labels_are_stored_with_the_run_and_travel_with_its_file(self):

@@ -207,7 +207,7 @@ TEST(Rerun, RunsFailedCellsAgainAndCountsOnlyTheNewAttempt) {
   bench.Report(session, bench.StartOn(session), Outcome::kFail, reason::kCrash);
   EXPECT_EQ(bench.Drain(session), 1);
   ASSERT_EQ(bench.View(run).state, RunState::kDone);
-  bench.Do(event::Rerun{90, run, true, "again", bench.rows.Run(run)});
+  bench.Do(event::Rerun{90, run, true, "again", bench.rows.Run(run), {}});
   ASSERT_TRUE(bench.replies[90].status.ok()) << bench.replies[90].status;
   EXPECT_EQ(bench.View(run).done, 1u);
   EXPECT_EQ(bench.Drain(session), 1);
@@ -218,10 +218,24 @@ TEST(Rerun, RunsFailedCellsAgainAndCountsOnlyTheNewAttempt) {
   EXPECT_EQ(counted, 2);
   EXPECT_EQ(bench.AttemptsOf(run).size(), 3u);
   // The same request again, and one with an old copy of the run.
-  bench.Do(event::Rerun{91, run, true, "again", std::nullopt});
+  bench.Do(event::Rerun{91, run, true, "again", std::nullopt, {}});
   EXPECT_TRUE(bench.replies[91].status.ok());
-  bench.Do(event::Rerun{92, run, true, "other", bench.rows.Run(run)});
+  bench.Do(event::Rerun{92, run, true, "other", bench.rows.Run(run), {}});
   EXPECT_EQ(bench.replies[92].status.code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(Rerun, OpensACellWhoseFigureIsInvalid) {
+  Bench bench;
+  const SessionHandle session = bench.Hello(MakeNode("n1"));
+  const std::string run = bench.Submit({MakeSpec(0), MakeSpec(1)});
+  EXPECT_EQ(bench.Drain(session), 2);
+  bench.Do(event::Rerun{90, run, true, "again", bench.rows.Run(run), {}});
+  EXPECT_EQ(bench.replies[90].status.code(), absl::StatusCode::kFailedPrecondition);
+  bench.Do(event::Rerun{91, run, true, "again", bench.rows.Run(run), {2}});
+  ASSERT_TRUE(bench.replies[91].status.ok()) << bench.replies[91].status;
+  EXPECT_EQ(bench.View(run).done, 1u);
+  EXPECT_EQ(bench.Drain(session), 1);
+  EXPECT_EQ(bench.AttemptsOf(run).size(), 3u);
 }
 
 TEST(Turns, NoRunWaitsForMoreThanOneGangOfEachOther) {
